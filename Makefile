@@ -1,0 +1,42 @@
+# make book    build the site and open it          make test     prove everything
+# make serve   the site at http://127.0.0.1:8000   make sync     cells -> package
+# make execute run chapters, store their outputs   make clean    remove what was made
+PYTHON ?= python3
+PORT ?= 8000
+PY = .venv/bin/python
+
+CHAPTERS := $(wildcard notebooks/*.ipynb)
+PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycache__/*') \
+	$(CHAPTERS) _config.yml _toc.yml tools/notebooks.py $(wildcard src/*/*.py)
+BUILT = _build/html/.built
+
+.PHONY: book test serve sync execute env clean
+
+book: $(BUILT)
+	@$(PY) tools/pages.py open
+
+test: $(BUILT)
+	@$(PY) -m pytest -n 2 --dist loadfile
+
+serve: $(BUILT)
+	@$(PY) tools/pages.py serve $(PORT)
+
+sync: env
+	@$(PY) tools/sync.py
+
+# make execute NB=notebooks/01_token_ids.ipynb runs one chapter.
+execute: env
+	@$(PY) tools/sync.py
+	@$(PY) tools/execute.py $(NB)
+
+env:
+	@$(PYTHON) tools/env.py
+	@$(PY) tools/vendor.py
+
+$(BUILT): $(PAGES) requirements.txt constraints.txt pyproject.toml | env
+	@echo "site: building (about 15 s)"
+	@$(PY) tools/pages.py build
+	@touch $@
+
+clean:
+	rm -rf _build .venv book/_static/vendor

@@ -1,0 +1,41 @@
+/* Load the widget manager when a saved widget comes near the screen, swap the
+   still picture for it, and name the slider's handle for screen readers. */
+document.addEventListener("DOMContentLoaded", () => {
+  const views = document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]');
+  if (!views.length) return;
+  const base = new URL("vendor/widgets/embed.js", document.querySelector('script[src*="book.js"]').src);
+
+  const name = (root) => {
+    root.querySelectorAll(".widget-slider, .jupyter-widgets.widget-inline-hbox").forEach((row) => {
+      const label = row.querySelector(".widget-label");
+      const readout = row.querySelector(".widget-readout");
+      const handle = row.querySelector(".noUi-handle");
+      if (!handle || handle.hasAttribute("aria-label")) return;
+      handle.setAttribute("aria-label", label ? label.textContent.trim() : "slider");
+      const say = () => handle.setAttribute("aria-valuetext", readout ? readout.textContent.trim() : "");
+      say();
+      if (readout) new MutationObserver(say).observe(readout, { childList: true, characterData: true, subtree: true });
+    });
+    root.querySelectorAll(".widget-play button").forEach((button) => {
+      if (!button.hasAttribute("aria-label")) button.setAttribute("aria-label", button.title || "play");
+    });
+  };
+
+  let loaded = false;
+  const load = () => {
+    if (loaded) return;
+    loaded = true;
+    new MutationObserver((_, watcher) => {
+      document.querySelectorAll(".widget-still").forEach((still) => {
+        const live = still.parentElement.querySelector(".widget-subarea, .jupyter-widgets");
+        if (live && live.querySelector("svg")) still.remove();
+      });
+      name(document);
+    }).observe(document.querySelector("main") || document.body, { childList: true, subtree: true });
+    const script = document.createElement("script");
+    script.src = base;
+    document.head.append(script);
+  };
+  const near = new IntersectionObserver((seen) => { if (seen.some((s) => s.isIntersecting)) load(); }, { rootMargin: "600px" });
+  views.forEach((view) => near.observe(view.parentElement));
+});

@@ -1,0 +1,66 @@
+"""Checks for the exercises. Each says what is wrong, not only that it is."""
+
+from functools import wraps
+
+
+class Wrong(Exception):
+    """Raised by a check; its text is what the reader is told."""
+
+
+class Verdict:
+    """What a check found: `right`, `answered` and the message shown."""
+
+    def __init__(self, number, message, *, right=False, answered=True):
+        self.number, self.message = number, message
+        self.right, self.answered = right, answered
+
+    def __repr__(self):
+        return f"Exercise {self.number}: {self.message}"
+
+
+def exercise(number):
+    """Turn a function that raises `Wrong` into a check that returns a Verdict.
+
+    `...` as the answer, or a function that returns `...`, is a blank: neither
+    right nor wrong. An error in the reader's own code is told in one line.
+    """
+
+    def decorate(check):
+        @wraps(check)
+        def checked(answer):
+            if answer is ...:
+                return Verdict(number, "not answered yet.", answered=False)
+            try:
+                praise = check(answer)
+            except Blank:
+                return Verdict(number, "not answered yet.", answered=False)
+            except Wrong as wrong:
+                return Verdict(number, f"not yet. {wrong}")
+            except Exception as error:  # the reader's code may raise anything
+                return Verdict(
+                    number,
+                    f"your code raised {type(error).__name__}: {error}",
+                )
+            return Verdict(number, f"right. {praise}", right=True)
+
+        return checked
+
+    return decorate
+
+
+class Blank(Exception):
+    """The reader's function still returns `...`."""
+
+
+def call(answer, *args):
+    """Call the reader's function; `...` back means not answered yet."""
+    result = answer(*args)
+    if result is ...:
+        raise Blank
+    return result
+
+
+def expect(condition, message):
+    """Tell the reader `message` unless the condition holds."""
+    if not condition:
+        raise Wrong(message)

@@ -1,0 +1,31 @@
+"""One place that fixes what could differ between two runs of a chapter."""
+
+import os
+import textwrap
+
+import matplotlib
+import torch
+
+from book_helpers.figures import STYLE
+
+
+def setup(seed=0):
+    """Fix the seed, the threads, the print format and the plot style.
+
+    Two threads, since the book is written for two cores; the environment
+    variable BOOK_THREADS overrides it, and no stored output depends on it.
+    """
+    torch.manual_seed(seed)
+    torch.set_num_threads(int(os.environ.get("BOOK_THREADS", "2")))
+    torch.set_printoptions(precision=3, sci_mode=False, linewidth=72)
+    matplotlib.rcParams.update(STYLE)
+
+
+def show_error(function, *args, **kwargs):
+    """Call a function that must fail; print its error, wrapped, and return it."""
+    try:
+        function(*args, **kwargs)
+    except Exception as error:
+        print(textwrap.fill(f"{type(error).__name__}: {error}", 72))
+        return error
+    raise AssertionError("no error was raised, and one was expected")
