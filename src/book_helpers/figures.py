@@ -35,8 +35,6 @@ STYLE = {
     "figure.figsize": (5.4, 2.9),
     "figure.facecolor": COLOURS["ground"],
     "figure.constrained_layout.use": True,
-    "svg.fonttype": "none",  # real text: small, sharp, found by search
-    "svg.hashsalt": "book",  # the same ids in every run
     "font.size": 10.5,
     "axes.facecolor": "none",
     "axes.edgecolor": MUTED,
@@ -56,6 +54,11 @@ STYLE = {
     "ytick.color": MUTED,
     "legend.frameon": False,
     "image.cmap": "cividis",
+}
+
+WRITTEN = {
+    "svg.fonttype": "none",  # real text: small, sharp, found by search
+    "svg.hashsalt": "book",  # the same ids in every run
 }
 
 SVG = "http://www.w3.org/2000/svg"
@@ -79,7 +82,8 @@ def svg(fig, alt, prefix="f"):
     Ids get `prefix`, so that several figures can share a page.
     """
     buffer = io.BytesIO()
-    fig.savefig(buffer, format="svg", metadata={"Date": None})
+    with matplotlib.rc_context(WRITTEN):
+        fig.savefig(buffer, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(buffer.getvalue())
     for child in [c for c in root if c.tag == f"{{{SVG}}}metadata"]:
         root.remove(child)

@@ -1,0 +1,30 @@
+"""What nbval does here beside its defaults."""
+
+import os
+
+import pytest
+
+# Stored outputs hold for any thread count; two fit two cores.
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path, parent):
+    """SVG is a picture like PNG: each figure also prints what it shows."""
+    collected = yield
+    collectors = collected if isinstance(collected, list) else [collected]
+    for collector in collectors:
+        if hasattr(collector, "skip_compare"):
+            collector.skip_compare = (*collector.skip_compare, "image/svg+xml")
+    return collected
+
+
+def pytest_collection_modifyitems(items):
+    """A cell that needs an accelerator is skipped in sight where none is."""
+    for item in items:
+        cell = getattr(item, "cell", None)
+        if cell and "gpu" in cell.metadata.get("tags", []):
+            import torch
+
+            if not torch.accelerator.is_available():
+                item.add_marker(pytest.mark.skip(reason="needs an accelerator"))

@@ -1,0 +1,1 @@
+"""Checks for chapter 2."""
