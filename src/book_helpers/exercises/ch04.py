@@ -2,7 +2,7 @@
 
 import torch
 
-from book_helpers.exercises import call, exercise, expect
+from book_helpers.exercises import Wrong, call, exercise, expect
 
 
 def tensor(result, shape):
@@ -55,7 +55,15 @@ def check_4_2(shrink_grad):
     before = grad.clone()
 
     def told(shape):
-        return call(shrink_grad, grad, shape)
+        try:
+            return call(shrink_grad, grad, shape)
+        except RuntimeError as error:
+            hint = (
+                "Nothing was stretched here, and sum(dim=[]) sums over all axes."
+                if shape == grad.shape
+                else "Align the shapes at the right, then sum over what was stretched."
+            )
+            raise Wrong(f"For shape {shape} torch says: {error}. {hint}") from None
 
     result = told((4, 2))
     tensor(result, (4, 2))
@@ -105,7 +113,18 @@ def check_4_3(add_sequence_first):
     pe = torch.randn(9, 1, 2, dtype=torch.float64)  # (max_seq_len, 1, d_model)
     x = torch.randn(3, 5, 2, dtype=torch.float64)  # (batch, seq_len, d_model)
     before, table = x.clone(), pe.clone()
-    result = call(add_sequence_first, x, pe)
+
+    def told(x):
+        try:
+            return call(add_sequence_first, x, pe)
+        except RuntimeError as error:
+            raise Wrong(
+                f"For x of shape {tuple(x.shape)} torch says: {error}. The rows "
+                "of pe lie along its first axis, x wants them along its second, "
+                "and only as many as it has tokens."
+            ) from None
+
+    result = told(x)
     expect(
         torch.equal(x, before),
         "The x that was given has changed: + makes a new tensor, += does not.",
@@ -122,6 +141,10 @@ def check_4_3(add_sequence_first):
         not torch.allclose(given, torch.zeros_like(x)), "Nothing was added to x."
     )
     expect(
+        not torch.allclose(result, pe[:5, 0].expand(3, 5, 2)),
+        "Those are the position rows alone; x is missing.",
+    )
+    expect(
         not torch.allclose(given, pe[1:6, 0].expand(3, 5, 2)),
         "The positions are counted from 1. The first token takes row 0.",
     )
@@ -135,7 +158,7 @@ def check_4_3(add_sequence_first):
     )
     for shape in ((4, 4, 2), (1, 4, 2), (4, 1, 2)):
         x = torch.randn(shape, dtype=torch.float64)
-        result = call(add_sequence_first, x, pe)
+        result = told(x)
         tensor(result, shape)
         expect(
             torch.allclose(result - x, pe[: shape[1], 0].expand(shape)),
