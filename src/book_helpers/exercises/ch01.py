@@ -135,9 +135,9 @@ def check_1_4(first_bad_id):
         "Return ints, not tensors: .item() or .tolist().",
     )
     expect(found == (10, 1, 0), f"Expected (10, 1, 0), got {found}.")
-    both = told([[0, 1], [10, -1], [-7, 3]])
+    both = told([[0, 1], [5, -1], [10, 3]])
     expect(
-        both == (10, 1, 0),
+        both == (-1, 1, 1),
         "With several bad ids, the first in reading order counts.",
     )
     empty = call(first_bad_id, torch.empty(0, 4, dtype=torch.long), 10)
