@@ -10,7 +10,11 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import (
+    CellExecutionError,
+    CellTimeoutError,
+    DeadKernelError,
+)
 from notebooks import BookError, chapters, read, write
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -75,6 +79,8 @@ def run(path):
     except CellExecutionError as error:
         reason = f"{error.ename}: {error.evalue}"
         raise BookError(f"{path.name}: {reason}\n{error}") from None
+    except (CellTimeoutError, DeadKernelError) as error:
+        raise BookError(f"{path.name}: {str(error).splitlines()[0]}") from None
     told = stderr_of(notebook)
     if told:
         raise BookError(f"{path.name}: {told}")

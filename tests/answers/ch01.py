@@ -70,15 +70,19 @@ def only_the_id(ids, vocab_size):
     return found and found[0]
 
 
-def moved(table, new_id):
-    table = table.clone()
-    table[new_id] = table.clone()
-    return table
+def again(moved, new_id):
+    out = torch.empty_like(moved)
+    out[new_id] = moved
+    return out
 
 
-def in_place(table, new_id):
-    table[new_id] = table.clone()
-    return table
+def in_place(moved, new_id):
+    moved[:] = moved[new_id]
+    return moved
+
+
+def always_ten(ids, vocab_size):
+    return by_loops(ids, 10)
 
 
 def back(texts, pad=50256):
@@ -94,7 +98,8 @@ WRONG = {
         ({"c", "e"}, "(a) Token ids"),
         ({"a", "e"}, "(c) Used only"),
         ({"a", "c"}, "(e) User 7"),
-        ({"a", "f"}, "Only the letters"),
+        ({"a", "c", "e", "f"}, "(f) Places"),
+        ({"a", "g"}, "Only the letters"),
     ],
     "1.2": [
         (lambda texts, pad=0: ids_of(texts), "Return a tensor, not list"),
@@ -108,16 +113,17 @@ WRONG = {
         (lambda t, pad=50256: torch.tensor(ids_of(t)), "raised ValueError"),
     ],
     "1.3": [
-        (lambda table, new_id: table[new_id], "the way back"),
-        (lambda table, new_id: table, "where they stood"),
+        (again, "a second time"),
+        (lambda moved, new_id: moved, "where they stood"),
         (in_place, "The table that was given has changed"),
-        (lambda table, new_id: new_id, "same shape"),
-        (lambda table, new_id: table.flip(0), "must be table[i]"),
+        (lambda moved, new_id: new_id, "same shape"),
+        (lambda moved, new_id: moved.flip(0), "must hold the row"),
     ],
     "1.4": [
         (only_too_large, "negative"),
         (off_by_one, "one too large"),
         (as_tensors, "ints, not tensors"),
+        (always_ten, "`vocab_size` is not used"),
         (with_min_and_max, "raised RuntimeError"),
         (only_the_id, "Return a tuple"),
         (one_less, "first in reading order"),
@@ -129,9 +135,9 @@ RIGHT = {
     "1.1": [{"a", "c", "e"}, frozenset("ace"), {"(a)", "(c)", "(e)"}],
     "1.2": [padded],
     "1.3": [
-        moved,
-        lambda table, new_id: table[new_id.argsort()],
-        lambda table, new_id: torch.empty_like(table).index_copy(0, new_id, table),
+        lambda moved, new_id: moved[new_id],
+        lambda moved, new_id: moved.index_select(0, new_id),
+        lambda moved, new_id: torch.stack([moved[i] for i in new_id.tolist()]),
     ],
     "1.4": [by_loops],
 }

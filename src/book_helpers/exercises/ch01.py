@@ -14,8 +14,9 @@ def check_1_1(answer):
     )
     letters = {str(letter).strip("() ").lower() for letter in answer}
     expect(
-        letters <= set("abcde"),
-        f"Only the letters a to e are on offer, not {sorted(letters - set('abcde'))}.",
+        letters <= set("abcdef"),
+        "Only the letters a to f are on offer, not "
+        f"{sorted(letters - set('abcdef'))}.",
     )
     expect(
         "b" not in letters,
@@ -24,6 +25,10 @@ def check_1_1(answer):
     expect(
         "d" not in letters,
         "(d) Years have an order and distances: 1990 lies between 1980 and 2000.",
+    )
+    expect(
+        "f" not in letters,
+        "(f) Places have an order: renumber them, and the text is shuffled.",
     )
     expect("a" in letters, "(a) Token ids are this chapter's example.")
     expect(
@@ -86,29 +91,33 @@ def check_1_2(to_batch):
 
 
 @exercise("1.3")
-def check_1_3(move_rows):
+def check_1_3(move_back):
     table = torch.arange(10.0).view(5, 2)  # (5, 2)
     new_id = torch.tensor([2, 0, 4, 1, 3])  # (5,)
-    before = table.clone()
-    moved = call(move_rows, table, new_id)
+    moved = torch.empty_like(table)  # (5, 2)
+    moved[new_id] = table
+    before = moved.clone()
+    back = call(move_back, moved, new_id)
     expect(
-        isinstance(moved, torch.Tensor) and moved.shape == (5, 2),
+        isinstance(back, torch.Tensor) and back.shape == (5, 2),
         "Return a table of the same shape as the one given.",
     )
-    expect(torch.equal(table, before), "The table that was given has changed.")
+    expect(torch.equal(moved, before), "The table that was given has changed.")
     expect(
-        not torch.equal(moved, table), "The rows stand where they stood before."
+        not torch.equal(back, moved), "The rows stand where they stood before."
+    )
+    again = torch.empty_like(table)  # (5, 2)
+    again[new_id] = moved
+    expect(
+        not torch.equal(back, again),
+        "That moves them a second time: out[new_id] = moved puts row i at "
+        "new_id[i]. Now the row that stands at new_id[i] is wanted at i.",
     )
     expect(
-        not torch.equal(moved, table[new_id]),
-        "That is the way back: table[new_id] puts at place i the row of "
-        "new_id[i]. Asked is that row i stands at place new_id[i].",
+        torch.equal(back, table),
+        "Place i must hold the row that stands at new_id[i].",
     )
-    expect(
-        torch.equal(moved[new_id], table),
-        "moved[new_id[i]] must be table[i] for each token i.",
-    )
-    return "Each token kept its row under its new name."
+    return "Each row is under its old name again."
 
 
 @exercise("1.4")
@@ -126,15 +135,22 @@ def check_1_4(first_bad_id):
     )
     found_low = told([[0, -100], [5, 3]])
     expect(found_low is not None, "A negative id is outside as well.")
+    found_four = told([[0, 9]], 4)
+    expect(
+        found_four is not None, "The argument `vocab_size` is not used."
+    )
     expect(
         isinstance(found, tuple) and len(found) == 3,
         "Return a tuple (id, row, column).",
     )
     expect(
-        not any(isinstance(part, torch.Tensor) for part in found),
-        "Return ints, not tensors: .item() or .tolist().",
+        all(type(part) is int for part in found),
+        "Return plain ints, not tensors or floats: .item() or .tolist().",
     )
     expect(found == (10, 1, 0), f"Expected (10, 1, 0), got {found}.")
+    expect(
+        found_low == (-100, 0, 1), f"Expected (-100, 0, 1), got {found_low}."
+    )
     both = told([[0, 1], [5, -1], [10, 3]])
     expect(
         both == (-1, 1, 1),

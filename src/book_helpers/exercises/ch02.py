@@ -163,6 +163,11 @@ def _check_redraw(redraw):
     expect(bool(fresh.all()), "Some rows other than the padding row are old.")
     spread, mean = rest.std().item(), rest.mean().item()
     expect(
+        abs(mean) < 0.05,
+        f"The mean is {mean:.2f}, asked was 0. (normal_(std) would set the "
+        "mean; write normal_(std=std).)",
+    )
+    expect(
         abs(spread - 0.1**0.5) > 0.01,
         "The spread is the root of std: std**2 is the variance, std itself "
         "the standard deviation.",
@@ -178,11 +183,6 @@ def _check_redraw(redraw):
     expect(
         abs(spread - 1) > 0.05,
         "The spread is 1, PyTorch's own start; use the argument `std`.",
-    )
-    expect(
-        abs(mean) < 0.01,
-        f"The mean is {mean:.2f}, asked was 0. (normal_(std) would set the "
-        "mean; write normal_(std=std).)",
     )
     expect(
         abs(spread - 0.1) < 0.01,
