@@ -12,11 +12,12 @@ from book_helpers.figures import STYLE
 def setup(seed=0):
     """Fix the seed, the threads, the print format and the plot style.
 
-    Two threads, since the book is written for two cores; the environment
-    variable BOOK_THREADS overrides it, and no stored output depends on it.
+    One thread, since on small tensors a second one mostly waits; the
+    environment variable BOOK_THREADS overrides it, and no stored output
+    depends on it.
     """
     torch.manual_seed(seed)
-    torch.set_num_threads(int(os.environ.get("BOOK_THREADS", "2")))
+    torch.set_num_threads(int(os.environ.get("BOOK_THREADS", "1")))
     torch.set_printoptions(precision=3, sci_mode=False, linewidth=72)
     matplotlib.rcParams.update(STYLE)
 

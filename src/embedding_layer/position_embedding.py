@@ -1,0 +1,122 @@
+import torch
+from torch import nn
+
+from embedding_layer.token_embedding import check_size, check_std
+from embedding_layer.token_ids import ID_DTYPES, check_id_range
+
+
+class PositionEmbedding(nn.Embedding):
+    """A table with one learned row per position.
+
+    Shapes:
+        weight: (max_seq_len, d_model)
+        position_ids: any shape, int64 or int32, values 0..max_seq_len-1
+        result: the same shape + (d_model,)
+
+    Args:
+        init_std: standard deviation of the start, in the rows' own unit
+
+    Raises:
+        ValueError: a size that is not a positive int, a bad init_std
+        IndexError: a position outside the table, on the CPU
+
+    Source: Gehring et al. 2017; Radford et al. 2018 (GPT).
+    """
+
+    def __init__(
+        self, max_seq_len, d_model, *, init_std=0.02, device=None, dtype=None
+    ):
+        check_std(init_std)
+        self.init_std = init_std  # nn.Embedding calls reset_parameters itself
+        super().__init__(
+            check_size("max_seq_len", max_seq_len),
+            check_size("d_model", d_model),
+            device=device,
+            dtype=dtype,
+        )
+
+    def reset_parameters(self):
+        """Draw all rows anew."""
+        nn.init.normal_(self.weight, std=self.init_std)  # (max_seq_len, d_model)
+
+    def forward(self, position_ids):
+        try:
+            return super().forward(position_ids)  # position_ids.shape + (d_model,)
+        except IndexError:
+            check_id_range(position_ids, self.weight.shape[0], "position id")
+            raise
+
+
+def check_position_ids(position_ids, input_ids):
+    """Check that `position_ids` can say where the tokens of `input_ids` stand.
+
+    Shapes:
+        input_ids: (batch, seq_len)
+        position_ids: (batch, seq_len) or (1, seq_len), int64 or int32
+
+    Raises:
+        TypeError: not a tensor, or another dtype
+        ValueError: another shape
+    """
+    if not isinstance(position_ids, torch.Tensor):
+        kind = type(position_ids).__name__
+        raise TypeError(f"position ids must be a torch.Tensor, got {kind}")
+    if position_ids.dtype not in ID_DTYPES:
+        raise TypeError(
+            f"position ids must be int64 or int32, got {position_ids.dtype}"
+        )
+    batch, seq_len = input_ids.shape
+    if position_ids.shape not in ((batch, seq_len), (1, seq_len)):
+        raise ValueError(
+            f"position ids must have shape {(batch, seq_len)} or "
+            f"{(1, seq_len)}, got {tuple(position_ids.shape)}"
+        )
+
+
+def positions_from_mask(mask):
+    """Number the real tokens of each row 0, 1, 2, ... wherever padding stands.
+
+    A place before the first real token gets 0; what is computed there is
+    masked by attention.
+
+    Shapes:
+        mask: (batch, seq_len), true or non-zero where a real token stands
+        result: (batch, seq_len), int64
+
+    Raises:
+        ValueError: another number of dimensions
+
+    Source: GPT-2's position_ids in Hugging Face's generate().
+    """
+    if mask.dim() != 2:
+        raise ValueError(
+            f"mask must have shape (batch, seq_len), got {tuple(mask.shape)}"
+        )
+    seen = (mask != 0).cumsum(dim=1)  # (batch, seq_len)
+    return (seen - 1).clamp(min=0)  # (batch, seq_len)
+
+
+def sinusoidal_table(max_seq_len, d_model, *, device=None, dtype=torch.float32):
+    """Rows of sines and cosines: positions that need no training.
+
+    Columns 2i and 2i+1 hold sin and cos of position / 10000**(2i / d_model).
+
+    Shapes:
+        result: (max_seq_len, d_model)
+
+    Raises:
+        ValueError: a size that is not a positive int, an odd d_model
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+    check_size("max_seq_len", max_seq_len)
+    if check_size("d_model", d_model) % 2:
+        raise ValueError(f"d_model must be even (sin, cos pairs), got {d_model}")
+    # bfloat16 cannot count to 257: work in float32 at least, round at the end
+    like = dict(device=device, dtype=torch.promote_types(dtype, torch.float32))
+    positions = torch.arange(max_seq_len, **like).unsqueeze(1)  # (max_seq_len, 1)
+    exponents = torch.arange(0, d_model, 2, **like) / d_model  # (d_model / 2,)
+    angles = positions / 10000**exponents  # (max_seq_len, d_model / 2)
+    pairs = torch.stack((angles.sin(), angles.cos()), dim=-1)
+    # pairs: (max_seq_len, d_model / 2, 2)
+    return pairs.flatten(1).to(dtype)  # (max_seq_len, d_model)
