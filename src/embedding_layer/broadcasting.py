@@ -1,3 +1,6 @@
+# Made from notebooks/04_broadcasting.ipynb by `make sync`.
+# Edit the notebook, not this file.
+
 import torch
 
 

@@ -1,3 +1,6 @@
+# Made from notebooks/05_dropout.ipynb by `make sync`.
+# Edit the notebook, not this file.
+
 import math
 import numbers
 

@@ -1,3 +1,6 @@
+# Made from notebooks/03_positional_embeddings.ipynb by `make sync`.
+# Edit the notebook, not this file.
+
 import torch
 from torch import nn
 

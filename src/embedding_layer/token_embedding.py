@@ -1,3 +1,6 @@
+# Made from notebooks/02_lookup_tables.ipynb by `make sync`.
+# Edit the notebook, not this file.
+
 import operator
 
 import torch

@@ -1,3 +1,6 @@
+# Made from notebooks/01_token_ids.ipynb by `make sync`.
+# Edit the notebook, not this file.
+
 import torch
 
 ID_DTYPES = (torch.int64, torch.int32)
