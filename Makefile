@@ -1,6 +1,7 @@
-# make book    build the site and open it          make test     prove everything
-# make serve   the site at http://127.0.0.1:8000   make sync     cells -> package
-# make execute run chapters, store their outputs   make clean    remove what was made
+# make book      build the site and open it      make test     prove everything
+# make serve     the site at 127.0.0.1:8000      make sync     cells -> package
+# make execute   run chapters, store outputs     make clean    remove what was made
+# make portable  stored outputs under other instruction sets and thread counts
 PYTHON ?= python3
 PORT ?= 8000
 PY = .venv/bin/python
@@ -10,13 +11,17 @@ PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycac
 	$(CHAPTERS) _config.yml _toc.yml tools/notebooks.py $(wildcard src/*/*.py)
 BUILT = _build/html/.built
 
-.PHONY: book test serve sync execute env clean
+.PHONY: book test portable serve sync execute env clean
 
 book: $(BUILT)
 	@$(PY) tools/pages.py open
 
 test: $(BUILT)
 	@$(PY) -m pytest -n 2 --dist loadfile
+
+portable: env
+	ATEN_CPU_CAPABILITY=default BOOK_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadfile notebooks
+	ATEN_CPU_CAPABILITY=avx2 BOOK_THREADS=2 $(PY) -m pytest -q -n 2 --dist loadfile notebooks
 
 serve: $(BUILT)
 	@$(PY) tools/pages.py serve $(PORT)
