@@ -2,6 +2,8 @@
 
     python benchmarks/speed.py [--quick] [--rounds N] [--json FILE]
 
+Chapter 6 shows the table that `markdown` makes of benchmarks/results.json.
+
 All candidates run in one process, one call each per round and in another
 order every round, so that a busy moment of the machine hits all of them.
 Printed are medians and their ratio to the plain two-table module.
@@ -10,6 +12,7 @@ Printed are medians and their ratio to the plain two-table module.
 import argparse
 import json
 import pathlib
+import platform
 import random
 import statistics
 import sys
@@ -137,6 +140,32 @@ def report(results):
     return "\n".join(lines)
 
 
+def processor():
+    """The CPU's name as the system tells it."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        names = [ln.split(":")[1].strip() for ln in lines if "model name" in ln]
+        return " ".join(names[0].split())
+    except (OSError, IndexError):
+        return platform.processor() or platform.machine()
+
+
+def markdown(record):
+    """The stored results as the table of chapter 6: medians and ratios."""
+    lines = [
+        "| work | plain, ms | this layer | transformers | x-transformers | promised |",
+        "|---|---|---|---|---|---|",
+    ]
+    for work, times in record["milliseconds"].items():
+        base = times[BASELINE]
+        cells = [f"{base:.3g}"] + [
+            f"{times[name] / base:.2f}" if name in times else ""
+            for name in (OURS, "transformers' GPT-2", "x-transformers")
+        ]
+        lines.append(f"| {work} | {' | '.join(cells)} | {TARGETS[work][0]} |")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small, a few seconds")
@@ -155,6 +184,7 @@ def main():
     if args.json:
         record = dict(
             sizes=sizes,
+            processor=processor(),
             threads=torch.get_num_threads(),
             torch=torch.__version__,
             milliseconds=results,

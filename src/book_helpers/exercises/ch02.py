@@ -79,6 +79,14 @@ def check_2_1(lookup_gradient):
         again.dtype == torch.float64,
         "For a float64 gradient the result must be float64.",
     )
+    half = torch.zeros(9, 2, dtype=torch.float64).index_add(
+        0, ids[:, :2].flatten(), upstream[:, :2].reshape(-1, 2).double()
+    )  # (9, 2)
+    expect(
+        torch.equal(again, half),
+        "Right for the first batch, wrong for another: use `ids`, `upstream` "
+        "and `vocab_size` as they are given.",
+    )
     empty = call(lookup_gradient, ids[:0], upstream[:0], 6)
     expect(
         empty.shape == (6, 2) and not empty.any(),

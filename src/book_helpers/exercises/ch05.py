@@ -102,7 +102,7 @@ def check_5_2(rate_for):
 
 @exercise("5.3")
 def check_5_3(rest_rate):
-    p, cut = 0.5, 0.2
+    p, cut = 0.7, 0.2
     rest = number(call(rest_rate, p, cut))
 
     def near(value):
@@ -110,8 +110,8 @@ def check_5_3(rest_rate):
 
     expect(
         not near(p - cut),
-        "The second chance meets only what the first has left: 0.3 of the 0.8 "
-        "that are left would drop too few.",
+        "The second chance meets only what the first has left: half of "
+        "the 0.8 that are left would drop too few.",
     )
     expect(not near((1 - p) / (1 - cut)), "That is what the second chance keeps.")
     expect(
@@ -136,14 +136,14 @@ def check_5_3(rest_rate):
     )
     expect(
         near(1 - (1 - p) / (1 - cut)),
-        f"For p = 0.5 and cut = 0.2 the rest is not {rest:.3f}. What is kept by "
+        f"For p = 0.7 and cut = 0.2 the rest is not {rest:.3f}. What is kept by "
         "both, (1 - cut) (1 - rest), must be 1 - p.",
     )
     for p, cut, right in ((0.1, 0.1, 0), (1e-6, 0, 1e-6), (0.9, 0.5, 0.8)):
         rest = number(call(rest_rate, p, cut))
         expect(
             abs(rest - right) < 1e-12,
-            f"Right for 0.5 and 0.2, wrong for {p:g} and {cut:g}: {right:g} is "
+            f"Right for 0.7 and 0.2, wrong for {p:g} and {cut:g}: {right:g} is "
             f"right, not {rest:.3g}.",
         )
     return "So keeping multiplies: (1 - cut) (1 - rest) = 1 - p."

@@ -1,0 +1,221 @@
+"""Checks for chapter 7."""
+
+import torch
+from torch import nn
+from torch._subclasses import FakeTensorMode
+from torch.overrides import TorchFunctionMode
+
+from book_helpers.exercises import call, exercise, expect
+from embedding_layer.layer import TransformerEmbeddings
+from embedding_layer.position_embedding import sinusoidal_table
+
+
+@exercise("7.1")
+def check_7_1(answer):
+    expect(
+        isinstance(answer, (set, frozenset)),
+        'Give a set of letters, such as {"a", "b"}.',
+    )
+    letters = {str(letter).strip("() ").lower() for letter in answer}
+    expect(
+        letters <= set("abcdefg"),
+        "Only the letters a to g are on offer, not "
+        f"{sorted(letters - set('abcdefg'))}.",
+    )
+    expect(
+        "c" not in letters,
+        "(c) A plain attribute stays where it was made; register a buffer.",
+    )
+    expect(
+        "d" not in letters,
+        "(d) A module does not look into a plain list.",
+    )
+    expect(
+        "f" not in letters,
+        "(f) The optimizer holds its state, and the module knows nothing of it.",
+    )
+    expect(
+        "g" not in letters,
+        "(g) torch.ones(4) without a device is made on the CPU in each call.",
+    )
+    expect("a" in letters, "(a) Parameters move: that is what .to is for.")
+    expect(
+        "b" in letters,
+        "(b) persistent=False only keeps a buffer out of the state_dict.",
+    )
+    expect(
+        "e" in letters,
+        "(e) nn.ParameterList registers what it holds, unlike a plain list.",
+    )
+    return "Three are registered; the others are your business."
+
+
+class MadeElsewhere(TorchFunctionMode):
+    """Notes the functions whose result is not on the wanted device."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.strays = kind, []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor) and out.device.type != self.kind:
+            self.strays.append(func.__name__)
+        return out
+
+
+@exercise("7.2")
+def check_7_2(causal_mask):
+    want = torch.tensor([[1, 0, 0], [1, 1, 0], [1, 1, 1]]).bool()  # (3, 3)
+    mask = call(causal_mask, torch.zeros(2, 3, 4))
+    expect(
+        isinstance(mask, torch.Tensor),
+        f"Return a tensor, not {type(mask).__name__}.",
+    )
+    expect(
+        mask.device.type == "cpu",
+        "For x on the CPU the mask must be on the CPU; do not name a device "
+        "yourself, ask x.",
+    )
+    expect(
+        mask.shape == (3, 3),
+        f"The shape is {tuple(mask.shape)}, asked was (3, 3): seq_len is "
+        "x.shape[1].",
+    )
+    expect(
+        mask.dtype == torch.bool,
+        f"The mask is {mask.dtype}, asked was torch.bool.",
+    )
+    expect(
+        not torch.equal(mask, want.T),
+        "Row i must be true up to column i, not from it on: tril, not triu.",
+    )
+    expect(
+        mask.diagonal().all(), "Row i is true at column i too: a token sees itself."
+    )
+    expect(torch.equal(mask, want), "Row i must be true at columns 0 to i.")
+    for shape in ((1, 1, 4), (2, 0, 4)):
+        seq_len = shape[1]
+        other = call(causal_mask, torch.zeros(shape))
+        expect(
+            other.shape == (seq_len, seq_len),
+            f"For x of shape {shape} the mask must be {(seq_len, seq_len)}.",
+        )
+    with MadeElsewhere("meta") as watch:
+        there = call(causal_mask, torch.zeros(2, 3, 4, device="meta"))
+    expect(there.is_meta, "For x on meta the mask is on " f"{there.device}.")
+    expect(
+        not watch.strays,
+        f"With x on meta, {watch.strays[:1]} made a tensor on the CPU that was "
+        "moved afterwards: a copy in every call. Make it with device=x.device.",
+    )
+    with FakeTensorMode(), torch.no_grad():
+        there = call(causal_mask, torch.zeros(2, 3, 4, device="cuda"))
+        expect(
+            there.device.type == "cuda",
+            f"For x on fake cuda the mask is on {there.device.type}.",
+        )
+    return "It goes wherever x goes."
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb = TransformerEmbeddings(12, 4, 8)
+        self.head = nn.Linear(4, 12, bias=False)
+        self.head.weight = self.emb.token_embeddings.weight
+        self.register_buffer("sines", sinusoidal_table(8, 4), persistent=False)
+
+
+@exercise("7.3")
+def check_7_3(materialize):
+    original = Model()
+    checkpoint = {k: v.detach().clone() for k, v in original.state_dict().items()}
+    with torch.device("meta"):
+        model = Model()
+    was = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)  # new memory is NaN
+    try:
+        model = call(materialize, model, checkpoint)
+    finally:
+        torch.use_deterministic_algorithms(was)
+    expect(isinstance(model, nn.Module), "Return the model.")
+    held = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    lost = [name for name, tensor in held.items() if tensor.device.type != "cpu"]
+    expect(not lost, f"{lost} are not on the CPU; to_empty gives them memory.")
+    state = model.state_dict()
+    for name, value in checkpoint.items():
+        expect(
+            name in state and torch.equal(state[name], value),
+            f"{name} is not what the checkpoint holds.",
+        )
+    expect(
+        model.head.weight is model.emb.token_embeddings.weight,
+        "Head and token table are two parameters: tie them again, and last.",
+    )
+    expect(
+        isinstance(model.head.weight, nn.Parameter)
+        and model.head.weight.requires_grad,
+        "The table must be a parameter that can be trained.",
+    )
+    expect("sines" in dict(model.named_buffers()), "`sines` is no longer a buffer.")
+    expect(
+        "sines" not in state, "`sines` is now saved; it was an unsaved buffer."
+    )
+    expect(
+        not model.sines.isnan().any(),
+        "`sines` holds what the memory held: a checkpoint does not fill it.",
+    )
+    expect(
+        torch.equal(model.sines, original.sines),
+        "`sines` must be the sinusoidal_table of its own shape.",
+    )
+    return "Nothing was left behind on meta."
+
+
+@exercise("7.4")
+def check_7_4(table_gradient_bytes):
+    def told(sparse, dtype=torch.float32, batch=8, vocab_size=50257):
+        answer = call(table_gradient_bytes, batch, 1024, vocab_size, 768, dtype, sparse)
+        expect(
+            not isinstance(answer, torch.Tensor) and answer == answer // 1,
+            f"Return a whole number of bytes, got {answer!r}.",
+        )
+        return answer
+
+    dense, sparse = told(False), told(True)
+    expect(
+        dense != 50257 * 768,
+        "Those are numbers; each takes dtype.itemsize bytes.",
+    )
+    expect(
+        dense != 8 * 1024 * 768 * 4,
+        "The dense gradient has a row for every id of the vocabulary, used or "
+        "not.",
+    )
+    expect(
+        sparse != dense, "The sparse gradient has rows for the batch's tokens only."
+    )
+    expect(
+        sparse != 8 * 1024 * 768 * 4,
+        "Each sparse row needs its index too: 8 bytes.",
+    )
+    expect(
+        sparse != 8 * 1024 * (768 + 8) * 4 and sparse != 8 * 1024 * (768 + 1) * 4,
+        "The index is one int64, 8 bytes, whatever the rows' dtype.",
+    )
+    expect(dense == 154_389_504, f"Dense, GPT-2: 154389504 bytes, not {dense}.")
+    expect(sparse == 25_231_360, f"Sparse, 8 x 1024: 25231360 bytes, not {sparse}.")
+    half = told(False, torch.bfloat16), told(True, torch.bfloat16)
+    expect(
+        half == (77_194_752, 12_648_448),
+        "In bfloat16 a number takes 2 bytes, an index still 8: expected "
+        f"(77194752, 12648448), got {half}.",
+    )
+    many = told(True, batch=64)
+    expect(
+        many == 201_850_880,
+        "The sparse gradient grows past the dense one with the batch: equal ids "
+        "keep a row each, and there is no upper limit.",
+    )
+    return "Count bytes before you buy memory."

@@ -1,0 +1,34 @@
+"""The benchmark runs, and chapter 6 shows what it stored."""
+
+import json
+import subprocess
+import sys
+
+from notebooks import ROOT, read
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import speed  # noqa: E402
+
+RECORD = json.loads((ROOT / "benchmarks/results.json").read_text())
+
+
+def test_the_stored_results_keep_every_promise():
+    text = speed.report(RECORD["milliseconds"])
+    assert "BROKEN" not in text
+    assert text.count("kept") == len(speed.TARGETS) + 1
+
+
+def test_chapter_6_shows_the_stored_results_and_names_the_machine():
+    cells = read(ROOT / "notebooks/06_embedding_layer.ipynb").cells
+    (shown,) = [c.source for c in cells if speed.markdown(RECORD) in c.source]
+    assert RECORD["processor"] in shown
+    assert f"{RECORD['threads']} threads" in shown
+
+
+def test_the_benchmark_runs_and_writes_its_results(tmp_path):
+    file = tmp_path / "results.json"
+    command = [sys.executable, ROOT / "benchmarks/speed.py", "--quick",
+               "--rounds", "1", "--json", file]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(file.read_text())["milliseconds"]) == set(speed.TARGETS)
