@@ -72,6 +72,7 @@ def visit(browser, address):
         )
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(15_000)
         page.on("request", lambda r: ours(r.url) or told.append(f"asked {r.url}"))
         page.on("pageerror", lambda e: told.append(f"error {e}"))
         page.on("response", lambda r: r.ok or told.append(f"{r.status} {r.url}"))

@@ -1,0 +1,98 @@
+# Made from notebooks/07_device_placement.ipynb by `make sync`.
+# Edit the notebook, not this file.
+
+import torch
+
+
+def choose_device():
+    """The accelerator of this machine (CUDA, MPS, XPU, ...), else the CPU.
+
+    Source: torch.accelerator, PyTorch 2.6 or later.
+    """
+    if torch.accelerator.is_available():
+        return torch.accelerator.current_accelerator()
+    return torch.device("cpu")
+
+
+def describe_device(device):
+    """One line for a log: how many of this kind there are, and their name."""
+    backend = torch.get_device_module(device)
+    kind = torch.device(device).type
+    line = f"{backend.device_count()} x {kind}"
+    if hasattr(backend, "get_device_name"):  # CUDA and XPU tell it
+        line += f" ({backend.get_device_name(device)})"
+    return line
+
+
+def find_tensors(module):
+    """Every tensor that a module and its parts hold, and how they hold it.
+
+    Looks into attributes, and into lists, tuples and dicts kept as attributes,
+    one level deep.
+
+    Returns: dict, name to (kind, tensor); kind is "parameter", "buffer" or
+        "attribute". A tensor with two names stands there twice.
+    """
+    found = {}
+    for path, part in module.named_modules():
+        stores = {"parameter": "_parameters", "buffer": "_buffers"}
+        held = [(kind, vars(part)[store]) for kind, store in stores.items()]
+        others = {k: v for k, v in vars(part).items() if k not in stores.values()}
+        held.append(("attribute", others))
+        for name, value in others.items():
+            if isinstance(value, (list, tuple)):
+                value = dict(enumerate(value))
+            if isinstance(value, dict):
+                inner = {f"{name}.{key}": item for key, item in value.items()}
+                held.append(("attribute", inner))
+        for kind, values in held:
+            for name, value in values.items():
+                if isinstance(value, torch.Tensor):
+                    found[f"{path}.{name}".lstrip(".")] = kind, value
+    return found
+
+
+def check_placed(module, device):
+    """Check that every tensor of a module is on `device`.
+
+    Raises:
+        RuntimeError: names each tensor that is elsewhere and how it is held
+    """
+    # torch.device("cuda") has no index, a tensor on it has: ask a tensor
+    device = torch.empty(0, device=device).device
+    strays = [
+        f"{kind} {name} on {tensor.device}"
+        for name, (kind, tensor) in find_tensors(module).items()
+        if tensor.device != device
+    ]
+    if strays:
+        raise RuntimeError(f"not on {device}: " + ", ".join(strays))
+
+
+def check_optimizer(optimizer, module):
+    """Check that an optimizer holds a module's own parameters, state included.
+
+    Parameters with requires_grad=False may be missing. Meant for PyTorch's own
+    optimizers: others may keep their state in a dtype of their choice.
+
+    Raises:
+        RuntimeError: names the first parameter that the optimizer does not
+            hold, or whose state is on another device or in another dtype
+    """
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    for name, parameter in module.named_parameters():
+        if parameter.requires_grad and id(parameter) not in held:
+            raise RuntimeError(
+                f"the optimizer does not hold {name}; make the optimizer after "
+                "the move"
+            )
+        for key, value in optimizer.state.get(parameter, {}).items():
+            # step counters are 0-d and may stay on the CPU
+            if isinstance(value, torch.Tensor) and value.dim() and (
+                (value.device, value.dtype) != (parameter.device, parameter.dtype)
+            ):
+                raise RuntimeError(
+                    f"{key} of {name} is {value.dtype} on {value.device}, the "
+                    f"parameter {parameter.dtype} on {parameter.device}; after "
+                    "the move, optimizer.load_state_dict(optimizer.state_dict())"
+                )
