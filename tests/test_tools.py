@@ -89,6 +89,18 @@ def test_executing_twice_changes_nothing_with_a_widget(tmp_path):
     assert set(read(path).cells[0].metadata) == set()
 
 
+def test_executing_keeps_the_outputs_that_are_not_compared(tmp_path):
+    path = tmp_path / "times.ipynb"
+    sources = ["import time", "print(time.perf_counter_ns())"]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    cells[1].metadata["tags"] = ["nbval-ignore-output"]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    execute.run(path)
+    first = path.read_bytes()
+    execute.run(path)
+    assert path.read_bytes() == first
+
+
 def test_serve_on_a_port_in_use():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

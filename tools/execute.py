@@ -15,9 +15,10 @@ from nbclient.exceptions import (
     CellTimeoutError,
     DeadKernelError,
 )
-from notebooks import BookError, chapters, read, write
+from notebooks import BookError, chapters, read, tags, write
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+IGNORED = "nbval-ignore-output"
 KEPT = {"tags", "jupyter", "cellView", "mystnb"}
 
 
@@ -71,9 +72,21 @@ def stderr_of(notebook):
     return None
 
 
+def keep_ignored(notebook, before):
+    """Leave the outputs that nbval does not compare as they were.
+
+    They hold times: a new run would change them each time. To measure anew,
+    clear the cell's output first.
+    """
+    pairs = zip(notebook.cells, before.cells, strict=True)
+    for cell, old in pairs:
+        if IGNORED in tags(cell) and cell.source == old.source and old.outputs:
+            cell.outputs = old.outputs
+
+
 def run(path):
     """Execute one chapter and store it whole, or leave it as it was."""
-    notebook = read(path)
+    notebook, before = read(path), read(path)
     try:
         execute(notebook, path.parent)
     except CellExecutionError as error:
@@ -84,6 +97,7 @@ def run(path):
     told = stderr_of(notebook)
     if told:
         raise BookError(f"{path.name}: {told}")
+    keep_ignored(notebook, before)
     write(path, normalise(notebook))
 
 

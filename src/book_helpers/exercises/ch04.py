@@ -96,11 +96,11 @@ def check_4_2(shrink_grad):
             f"For shape {shape} the stretched axes are {names or 'none'}: sum "
             "over these and no others.",
         )
-    alike = torch.ones(2, 2, 2)  # shapes alone cannot tell the axes apart
+    alike = torch.randn(2, 2, 2)  # lengths alone cannot tell the axes apart
     result = call(shrink_grad, alike, (2, 2))
     tensor(result, (2, 2))
     expect(
-        torch.equal(result, torch.full((2, 2), 2.0)),
+        torch.allclose(result, alike.sum(dim=0)),
         "With three axes of length 2, shape (2, 2) still lacks the first one: "
         "shapes are aligned at the right.",
     )
@@ -165,6 +165,13 @@ def check_4_3(add_sequence_first):
             f"Right for (3, 5, 2), wrong for {shape}: which axis is which must "
             "not depend on the lengths.",
         )
+    x = torch.zeros(3, 5, 1, dtype=torch.float64)
+    narrow = call(add_sequence_first, x, pe[..., :1])
+    expect(
+        isinstance(narrow, torch.Tensor) and narrow.shape == x.shape,
+        "With one column the shape goes wrong: squeeze() without an axis takes "
+        "d_model off too.",
+    )
     return "Swap the axes of the table, not those of the data."
 
 
