@@ -9,6 +9,7 @@ from torch import nn
 from embedding_layer.contract import check_contract
 from embedding_layer.layer import TransformerEmbeddings
 from embedding_layer.position_embedding import positions_from_mask
+from embedding_layer.token_embedding import TokenEmbedding
 
 
 def places(mask):
@@ -96,6 +97,13 @@ def from_one_state(emb, vocab_size):
     rows = {"token_embeddings.weight": longer(emb, vocab_size)}
     new.load_state_dict({**emb.state_dict(), **rows})
     return new.train(emb.training)
+
+
+def replaced(emb, vocab_size):
+    new = copy.deepcopy(emb)
+    new.token_embeddings = TokenEmbedding(vocab_size, emb.d_model)
+    new.token_embeddings.load_state_dict({"weight": longer(emb, vocab_size)})
+    return new
 
 
 def only_shape(layer):
@@ -239,6 +247,6 @@ RIGHT = {
         at(lambda ids, mask: positions_from_mask(mask)[:, -1:]),
         one_by_one,
     ],
-    "6.3": [grown, from_one_state],
+    "6.3": [grown, from_one_state, replaced],
     "6.4": [thorough, contract],
 }
