@@ -11,7 +11,7 @@ import sync
 from notebooks import ROOT
 
 # Code lines without docstrings, comments and blanks. It grows with a reason.
-BUDGET = {"the layer": 350, "contract.py": 450}
+BUDGET = {"the layer": 380, "contract.py": 450}
 PACKAGE = ROOT / sync.PACKAGE
 
 
