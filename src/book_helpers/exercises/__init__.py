@@ -64,3 +64,18 @@ def expect(condition, message):
     """Tell the reader `message` unless the condition holds."""
     if not condition:
         raise Wrong(message)
+
+
+def chosen(answer, offered):
+    """The letters of an answer to a question with several right choices."""
+    expect(
+        isinstance(answer, (set, frozenset)),
+        'Give a set of letters, such as {"a", "b"}.',
+    )
+    letters = {str(letter).strip("() ").lower() for letter in answer}
+    others = sorted(letters - set(offered))
+    expect(
+        not others,
+        f"Only the letters a to {offered[-1]} are on offer, not {others}.",
+    )
+    return letters

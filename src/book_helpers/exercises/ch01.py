@@ -2,22 +2,13 @@
 
 import torch
 
-from book_helpers.exercises import call, exercise, expect
+from book_helpers.exercises import call, chosen, exercise, expect
 from book_helpers.tokenizer import gpt2_tokenizer
 
 
 @exercise("1.1")
 def check_1_1(answer):
-    expect(
-        isinstance(answer, (set, frozenset)),
-        'Give a set of letters, such as {"a", "b"}.',
-    )
-    letters = {str(letter).strip("() ").lower() for letter in answer}
-    expect(
-        letters <= set("abcdef"),
-        "Only the letters a to f are on offer, not "
-        f"{sorted(letters - set('abcdef'))}.",
-    )
+    letters = chosen(answer, "abcdef")
     expect(
         "b" not in letters,
         "(b) Brightness 200 is twice 100; renumber it and that is lost.",

@@ -2,20 +2,12 @@
 
 import torch
 
-from book_helpers.exercises import call, exercise, expect
+from book_helpers.exercises import call, chosen, exercise, expect
 
 
 @exercise("3.1")
 def check_3_1(answer):
-    expect(
-        isinstance(answer, (set, frozenset)),
-        'Give a set of letters, such as {"a", "b"}.',
-    )
-    letters = {str(letter).strip("() ").lower() for letter in answer}
-    expect(
-        letters <= set("abcde"),
-        f"Only the letters a to e are on offer, not {sorted(letters - set('abcde'))}.",
-    )
+    letters = chosen(answer, "abcde")
     expect(
         "a" not in letters,
         "(a) Without a mask the last token takes the mean of the same set.",

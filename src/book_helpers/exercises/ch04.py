@@ -2,7 +2,7 @@
 
 import torch
 
-from book_helpers.exercises import Wrong, call, exercise, expect
+from book_helpers.exercises import Wrong, call, chosen, exercise, expect
 
 
 def tensor(result, shape):
@@ -19,15 +19,7 @@ def tensor(result, shape):
 
 @exercise("4.1")
 def check_4_1(answer):
-    expect(
-        isinstance(answer, (set, frozenset)),
-        'Give a set of letters, such as {"a", "b"}.',
-    )
-    letters = {str(letter).strip("() ").lower() for letter in answer}
-    expect(
-        letters <= set("abcdef"),
-        f"Only the letters a to f are on offer, not {sorted(letters - set('abcdef'))}.",
-    )
+    letters = chosen(answer, "abcdef")
     expect(
         "c" not in letters,
         "(c) Aligned at the right, the 4 stands under the 6. A person sees the "

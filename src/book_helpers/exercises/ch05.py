@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from book_helpers.exercises import call, exercise, expect
+from book_helpers.exercises import call, chosen, exercise, expect
 
 
 def number(result):
@@ -19,15 +19,7 @@ def number(result):
 
 @exercise("5.1")
 def check_5_1(answer):
-    expect(
-        isinstance(answer, (set, frozenset)),
-        'Give a set of letters, such as {"a", "b"}.',
-    )
-    letters = {str(letter).strip("() ").lower() for letter in answer}
-    expect(
-        letters <= set("abcdef"),
-        f"Only the letters a to f are on offer, not {sorted(letters - set('abcdef'))}.",
-    )
+    letters = chosen(answer, "abcdef")
     expect(
         "a" not in letters,
         "(a) eval() is the switch that counts; gradients are another one.",

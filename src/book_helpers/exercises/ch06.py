@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import nn
 
-from book_helpers.exercises import Blank, Wrong, call, exercise, expect
+from book_helpers.exercises import Blank, Wrong, call, chosen, exercise, expect
 from embedding_layer.layer import TransformerEmbeddings
 from embedding_layer.position_embedding import check_position_ids
 from embedding_layer.token_ids import check_token_ids
@@ -13,15 +13,7 @@ from embedding_layer.token_ids import check_token_ids
 
 @exercise("6.1")
 def check_6_1(answer):
-    expect(
-        isinstance(answer, (set, frozenset)),
-        'Give a set of letters, such as {"a", "b"}.',
-    )
-    letters = {str(letter).strip("() ").lower() for letter in answer}
-    expect(
-        letters <= set("abcdefg"),
-        f"Only the letters a to g are on offer, not {sorted(letters - set('abcdefg'))}.",
-    )
+    letters = chosen(answer, "abcdefg")
     expect(
         "c" not in letters,
         "(c) deepcopy sees the layer alone. The new layer has a table of its "

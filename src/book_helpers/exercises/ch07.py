@@ -5,23 +5,14 @@ from torch import nn
 from torch._subclasses import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
-from book_helpers.exercises import call, exercise, expect
+from book_helpers.exercises import call, chosen, exercise, expect
 from embedding_layer.layer import TransformerEmbeddings
 from embedding_layer.position_embedding import sinusoidal_table
 
 
 @exercise("7.1")
 def check_7_1(answer):
-    expect(
-        isinstance(answer, (set, frozenset)),
-        'Give a set of letters, such as {"a", "b"}.',
-    )
-    letters = {str(letter).strip("() ").lower() for letter in answer}
-    expect(
-        letters <= set("abcdefg"),
-        "Only the letters a to g are on offer, not "
-        f"{sorted(letters - set('abcdefg'))}.",
-    )
+    letters = chosen(answer, "abcdefg")
     expect(
         "c" not in letters,
         "(c) A plain attribute stays where it was made; register a buffer.",
