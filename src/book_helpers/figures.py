@@ -6,6 +6,7 @@ can give the dark ones, and Jupyter, which knows no variable, shows a light
 figure on its own white ground.
 """
 
+import base64
 import io
 import re
 from xml.etree import ElementTree
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 import matplotlib
 from IPython.display import display
 from matplotlib.figure import Figure
+from PIL import Image
 
 # Okabe and Ito's colour-blind safe palette, darkened to 3:1 on white.
 COLOURS = {
@@ -102,7 +104,15 @@ def svg(fig, alt, prefix="f"):
     text = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}", text)
     for name, value in COLOURS.items():
         text = text.replace(value, f"var(--fig-{name}, {value})")
-    return text
+    return re.sub(r"(?<=image/png;base64,)[^\"]+", lambda m: small(m[0]), text)
+
+
+def small(png):
+    """A base64 PNG in 64 colours: a third of the bytes, the same picture."""
+    picture = Image.open(io.BytesIO(base64.b64decode(png)))
+    buffer = io.BytesIO()
+    picture.quantize(64, Image.Quantize.FASTOCTREE).save(buffer, "PNG", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 def show(fig, alt):
