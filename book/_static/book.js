@@ -1,3 +1,14 @@
+/* A table wider than its place is scrolled by keys too. */
+document.addEventListener("DOMContentLoaded", () => {
+  const boxes = document.querySelectorAll(".pst-scrollable-table-container");
+  const mark = (box) => {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  };
+  const sizes = new ResizeObserver((seen) => seen.forEach((s) => mark(s.target)));
+  boxes.forEach((box) => sizes.observe(box));
+});
+
 /* Load the widget manager when a saved widget comes near the screen, swap the
    still picture for it, and name the slider's handle for screen readers. */
 document.addEventListener("DOMContentLoaded", () => {

@@ -1,0 +1,145 @@
+"""What a reader does on the site, done in a real browser."""
+
+from urllib.parse import urljoin
+
+import pytest
+from browsing import CHAPTERS, PAGES
+from pages import HTML, Host
+
+
+@pytest.mark.parametrize("base", ["http", "file"])
+@pytest.mark.parametrize("page_name", CHAPTERS)
+def test_the_slider_moves_without_a_kernel(visit, page_name, base):
+    base = f"{HTML.as_uri()}/" if base == "file" else None
+    page = visit(page_name, base=base, scheme="dark")
+    still = page.locator(".widget-still")
+    before = still.locator("svg").get_attribute("aria-label")
+    still.scroll_into_view_if_needed()
+    handle = page.locator(".widget-subarea .noUi-handle")
+    handle.wait_for()
+    picture = page.locator(".widget-subarea .widget-html-content svg:visible")
+    picture.wait_for()
+    assert still.count() == 0, "the still picture stays beside the live one"
+    assert picture.get_attribute("aria-label") == before
+    assert handle.get_attribute("aria-label")
+    area = page.locator(".widget-subarea").element_handle()
+    ground = page.evaluate("e => getComputedStyle(e).backgroundColor", area)
+    assert ground == "rgba(0, 0, 0, 0)", "the page's own ground must show"
+
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    picture = page.locator(".widget-subarea .widget-html-content svg:visible")
+    shown = picture.get_attribute("aria-label")
+    assert shown != before
+    readout = page.locator(".widget-subarea .widget-readout").inner_text()
+    assert readout in shown
+    assert handle.get_attribute("aria-valuetext") == readout
+
+    page.locator(".widget-subarea .widget-play button").first.click()
+    page.wait_for_function(
+        "label => [...document.querySelectorAll('.widget-html-content svg')]"
+        ".find(s => s.checkVisibility()).getAttribute('aria-label') !== label",
+        arg=shown,
+    )
+
+
+@pytest.mark.parametrize("page_name", CHAPTERS)
+def test_without_javascript_the_widget_is_its_first_picture(
+    browser, address, page_name
+):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(urljoin(address, page_name))
+    assert page.locator(".widget-still svg").is_visible()
+    context.close()
+
+
+
+
+# What readers would type, and the page that must be among the first three.
+SEARCHES = {
+    "one-hot": "notebooks/02_lookup_tables.html",
+    "padding_idx": "notebooks/02_lookup_tables.html",
+    "positional embedding": "notebooks/03_positional_embeddings.html",
+    "sinusoidal": "notebooks/03_positional_embeddings.html",
+    "broadcasting": "notebooks/04_broadcasting.html",
+    "dropout": "notebooks/05_dropout.html",
+    "weight tying": "notebooks/06_embedding_layer.html",
+    "byte-pair": "notebooks/01_token_ids.html",
+    "meta device": "notebooks/07_device_placement.html",
+    "colab": "book/setup.html",
+}
+
+
+@pytest.mark.parametrize("words", SEARCHES)
+def test_the_search_answers(visit, words):
+    page = visit("search.html?q=" + words.replace(" ", "+"))
+    first = page.locator("#search-results ul.search li > a").first
+    first.wait_for()
+    page.wait_for_function(
+        "!document.querySelector('#search-results .search-summary')"
+        "?.textContent.includes('Searching')"
+    )
+    links = page.locator("#search-results ul.search li > a").evaluate_all(
+        "found => found.slice(0, 3).map(e => new URL(e.href).pathname.slice(1))"
+    )
+    assert SEARCHES[words] in links
+
+
+def test_the_search_field_opens_by_key(visit):
+    page = visit(CHAPTERS[0])
+    page.keyboard.press("Control+k")
+    page.keyboard.type("dropout")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=dropout**")
+
+
+def test_code_is_copied_as_it_stands(visit):
+    page = visit(CHAPTERS[3])
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    cell = page.locator("div.cell_input div.highlight:visible").first
+    cell.hover()
+    cell.locator("button.copybtn").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == cell.locator("pre").inner_text().strip()
+    assert len(copied) > 20
+
+
+@pytest.mark.parametrize("wrong", ["no_such_page.html", "notebooks/no/such.html"])
+def test_a_wrong_address_leads_back(browser, address, wrong):
+    page = browser.new_page()
+    asked = []
+    page.on("response", lambda r: asked.append((r.status, r.url)))
+    page.goto(urljoin(address, Host.prefix + wrong))
+    assert page.locator("article h1").inner_text() == "Page not found"
+    assert [s for s, url in asked if not url.endswith(wrong)].count(404) == 0
+    with page.expect_navigation():
+        page.locator("article a", has_text="first page").click()
+    assert page.locator("article h1").inner_text().startswith("Building")
+    page.close()
+
+
+@pytest.mark.parametrize("page_name", CHAPTERS)
+def test_previous_and_next_are_named(visit, page_name):
+    page = visit(page_name)
+    for side in ("left-prev", "right-next"):
+        link = page.locator(f".prev-next-footer a.{side}")
+        name = link.locator(".prev-next-title").inner_text()
+        with page.expect_navigation():
+            link.click()
+        heading = page.locator("article h1").inner_text()
+        assert heading.removesuffix("#").strip() in name
+        page.go_back()
+
+
+@pytest.mark.parametrize("page_name", CHAPTERS)
+def test_paper_gets_the_text_alone(visit, page_name):
+    page = visit(page_name, scheme="dark")
+    page.emulate_media(media="print", color_scheme="light")
+    for part in (".bd-sidebar-primary", ".bd-sidebar-secondary",
+                 ".bd-header-article", ".prev-next-footer", ".copybtn"):
+        assert page.locator(f"{part}:visible").count() == 0, part
+    assert page.locator("p.claim:visible").count() > 0
+    assert page.locator("p.claim:visible").first.evaluate(
+        "e => getComputedStyle(e).breakAfter"
+    ) == "avoid"
