@@ -2,6 +2,7 @@
 # make serve     the site at 127.0.0.1:8000      make sync     cells -> package
 # make execute   run chapters, store outputs     make clean    remove what was made
 # make portable  stored outputs under other instruction sets and thread counts
+# make lighthouse  the site's speed and reach, scored; needs a network once
 PYTHON ?= python3
 PORT ?= 8000
 PY = .venv/bin/python
@@ -11,7 +12,7 @@ PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycac
 	$(CHAPTERS) _config.yml _toc.yml tools/notebooks.py $(wildcard src/*/*.py)
 BUILT = _build/html/.built
 
-.PHONY: book test portable serve sync execute env clean
+.PHONY: book test portable lighthouse serve sync execute env clean
 
 book: $(BUILT)
 	@$(PY) tools/pages.py open
@@ -22,6 +23,9 @@ test: $(BUILT)
 portable: env
 	ATEN_CPU_CAPABILITY=default BOOK_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadfile notebooks
 	ATEN_CPU_CAPABILITY=avx2 BOOK_THREADS=2 $(PY) -m pytest -q -n 2 --dist loadfile notebooks
+
+lighthouse: $(BUILT)
+	@$(PY) benchmarks/lighthouse.py
 
 serve: $(BUILT)
 	@$(PY) tools/pages.py serve $(PORT)

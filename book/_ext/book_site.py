@@ -2,13 +2,12 @@
 
 Claims and exercises get an address, keywords lead to their chapter. Figures become part of the page, so that
 the theme's colours reach them. Saved widgets are shown still until the reader
-comes near. Bad TeX ends the build. The directive `claims` lists every claim.
+comes near. Bad TeX ends the build.
 """
 
 import json
 import os
 import re
-import sys
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -18,10 +17,6 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx.util.docutils import SphinxDirective
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from notebooks import chapters, claims  # noqa: E402
 
 LEAD_IN = re.compile(r"^(Claim|Exercise) (\d+)\.(\d+)\.$")
 STATE = "application/vnd.jupyter.widget-state+json"
@@ -81,45 +76,6 @@ class Figures(SphinxPostTransform):
 def unique(svg, name):
     """The same figure with ids of its own: several share a page."""
     return re.sub(r'(id="|url\(#|href="#)f-', rf"\g<1>f{name[:8]}-", svg)
-
-
-class Claims(SphinxDirective):
-    """Every claim: number, sentence, what its check printed, link to it."""
-
-    def run(self):
-        result = []
-        for path in chapters(Path(self.env.srcdir)):
-            self.env.note_dependency(str(path))
-            title = nodes.rubric(text=chapter_title(path))
-            result.append(title)
-            for claim in claims(path):
-                result.append(self.item(claim))
-        return result
-
-    def item(self, claim):
-        here = self.env.docname
-        page = f"notebooks/{claim.notebook}"
-        item = nodes.container(classes=["claim-item"])
-        sentence = nodes.paragraph()
-        target = self.env.app.builder.get_relative_uri(here, page)
-        sentence += nodes.reference(
-            "", f"Claim {claim.number}", refuri=f"{target}#{claim.anchor}",
-            internal=True,
-        )
-        sentence += nodes.Text(". ")
-        parsed, _ = self.parse_inline(claim.sentence, lineno=self.lineno)
-        sentence += parsed
-        item += sentence
-        if claim.measured:
-            item += nodes.literal_block(
-                claim.measured.rstrip(), claim.measured.rstrip(), language="none"
-            )
-        return item
-
-
-def chapter_title(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return "".join(cells[0]["source"]).split("\n")[0].lstrip("# ")
 
 
 def still(match, state):
@@ -206,7 +162,6 @@ def setup(app):
     app.add_transform(Keywords)
     app.add_post_transform(LeadIns)
     app.add_post_transform(Figures)
-    app.add_directive("claims", Claims)
     app.connect("config-inited", addresses)
     app.connect("html-page-context", trim, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
