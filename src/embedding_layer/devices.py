@@ -31,7 +31,8 @@ def find_tensors(module):
     one level deep.
 
     Returns: dict, name to (kind, tensor); kind is "parameter", "buffer" or
-        "attribute". A tensor with two names stands there twice.
+        "attribute". A tied tensor stands there under each of its names, a
+        part that is registered twice under its first name only.
     """
     found = {}
     for path, part in module.named_modules():

@@ -94,44 +94,6 @@ def frozen(model, checkpoint):
     return model
 
 
-def size(batch, seq_len, vocab_size, d_model, dtype, sparse):
-    if sparse:
-        return batch * seq_len * (d_model * dtype.itemsize + 8)
-    return vocab_size * d_model * dtype.itemsize
-
-
-def size_by_numbers(b, t, v, d, dtype, sparse):
-    return b * t * d if sparse else v * d
-
-
-def size_of_batch(b, t, v, d, dtype, sparse):
-    return b * t * d * dtype.itemsize
-
-
-def size_always_dense(b, t, v, d, dtype, sparse):
-    return v * d * dtype.itemsize
-
-
-def size_without_index(b, t, v, d, dtype, sparse):
-    return (b * t if sparse else v) * d * dtype.itemsize
-
-
-def size_index_as_number(b, t, v, d, dtype, sparse):
-    return b * t * (d + 1) * dtype.itemsize if sparse else v * d * dtype.itemsize
-
-
-def size_float32(b, t, v, d, dtype, sparse):
-    return size(b, t, v, d, torch.float32, sparse)
-
-
-def size_unique(b, t, v, d, dtype, sparse):
-    return size(1, min(b * t, v), v, d, dtype, sparse)
-
-
-def size_in_megabytes(*args):
-    return size(*args) / 1e6
-
-
 WRONG = {
     "7.1": [
         ("abe", "set of letters"),
@@ -169,21 +131,10 @@ WRONG = {
         (attribute_sines, "no longer a buffer"),
         (frozen, "can be trained"),
     ],
-    "7.4": [
-        (size_by_numbers, "dtype.itemsize bytes"),
-        (size_of_batch, "every id of the vocabulary"),
-        (size_always_dense, "the batch's tokens only"),
-        (size_without_index, "its index too"),
-        (size_index_as_number, "one int64"),
-        (size_float32, "2 bytes"),
-        (size_unique, "no upper limit"),
-        (size_in_megabytes, "whole number of bytes"),
-    ],
 }
 
 RIGHT = {
     "7.1": [{"a", "b", "e"}, frozenset("abe"), {"(a)", "(b)", "(e)"}],
     "7.2": [mask_by_compare, mask_new],
     "7.3": [right_start, assign_start],
-    "7.4": [size],
 }
