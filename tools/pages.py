@@ -19,6 +19,7 @@ import yaml
 from notebooks import ROOT
 
 HTML = ROOT / "_build/html"
+EBOOK = HTML / "embedding-layer.epub"
 # The landing page itself; the root's index.html only sends there.
 START = HTML / "book/index.html"
 
@@ -29,11 +30,39 @@ def build():
     From nothing each time: Sphinx does not see changes in our extension.
     """
     shutil.rmtree(ROOT / "_build", ignore_errors=True)
-    command = ["jupyter-book", "build", ".", "-W", "-n", "--keep-going", "-q"]
-    command[0] = str(Path(sys.executable).with_name(command[0]))
+    jupyter_book()
+    ebook()
+
+
+def jupyter_book(*more):
+    program = Path(sys.executable).with_name("jupyter-book")
+    command = [program, "build", ".", "-W", "-n", "--keep-going", "-q", *more]
     done = subprocess.run(command, cwd=ROOT)
     if done.returncode:
         sys.exit("site: the build failed; the warnings above say where")
+
+
+def ebook():
+    """The same pages as one file, beside the site that links to it."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    sphinx = config["sphinx"]
+    sphinx["local_extensions"] = {
+        name: str(ROOT / "book/_ext")
+        for name in ("book_site", "book_tables", "book_epub")
+    }
+    sphinx["config"].update(
+        html_static_path=["book/_epub"], html_js_files=[], html_css_files=["ebook.css"],
+        project=config["title"], version="1", epub_title=config["title"],
+        epub_basename=EBOOK.stem, epub_tocscope="includehidden", epub_show_urls="no",
+        epub_description="An executable book, as text",
+    )
+    work = ROOT / "_build/ebook"
+    work.mkdir()
+    changed = work / "_config.yml"
+    changed.write_text(yaml.safe_dump(config), encoding="utf-8")
+    jupyter_book("--config", changed, "--path-output", work,
+                 "--builder", "custom", "--custom-builder", "epub")
+    shutil.copy(work / "_build/epub" / EBOOK.name, EBOOK)
 
 
 def open_page():

@@ -29,7 +29,7 @@ STEPS = (
     "The id picks a row of the token table.",
     "The place picks a row of the position table.",
     "The two rows are added.",
-    "In training, dropout zeroes one value in ten and divides the rest by 0.9.",
+    "In training, dropout zeroes each value with chance 0.1 and divides the rest by 0.9.",
 )
 
 
@@ -54,7 +54,7 @@ def row(values, x, y, name="", style=""):
         f'<rect x="{x + i * CELL}" y="{y}" width="{CELL - 1}" height="{CELL - 1}" '
         + (
             f'fill="{BLUE if v > 0 else ORANGE}" '
-            f'fill-opacity="{min(abs(v) / 0.06, 1) * 0.85 + 0.15:.2f}"/>'
+            f'fill-opacity="{min(abs(v) / 0.05, 1) * 0.85 + 0.15:.2f}"/>'
             if v else f'fill="none" stroke="{MUTED}"/>'
         )
         for i, v in enumerate(values.tolist())
@@ -75,7 +75,7 @@ def draw():
     at = {i: TOP - 6 + n * (height - TOP) / len(shown) for n, i in enumerate(shown)}
     parts = [
         label("token table", TABLE + middle, 22), label("50257 rows", TABLE + middle, 40, "soft"),
-        label("rows", PICKED + middle, 22, "s2"), label("places", PLACED + middle, 22, "s3"),
+        label("token rows", PICKED + middle, 22, "s2"), label("position rows", PLACED + middle, 22, "s3"),
         label("sum", OUT + middle, 22, "s4"), label("dropout", OUT + middle, 40, "s5 soft"),
     ]
     for i in shown:
@@ -96,7 +96,7 @@ def draw():
     steps = "".join(f'<li class="step{n}">{s}</li>' for n, s in enumerate(STEPS, 1))
     return (
         '<div class="moving">\n'
-        f'<svg viewBox="0 0 512 {height}" role="img" aria-label="{ALT}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 512 {height}" role="img" aria-label="{ALT}">\n'
         + "\n".join(filter(None, parts))
         + f'\n</svg>\n<label class="pause"><input type="checkbox"> Pause</label>\n'
         + f"<ol>{steps}</ol>\n</div>\n"

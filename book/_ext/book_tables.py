@@ -79,7 +79,9 @@ class ChapterTable(FromNotebooks):
                 r"(\d+ minutes) to read, (under .+) to run\.", lead_in(path, "Time.")
             ).groups()
             rows.append((self.link(path, title(path)),
-                         lead_in(path, "You will build"), read_time, run_time))
+                         lead_in(path, "You will build"),
+                         read_time.replace("utes", ""),
+                         run_time.replace("seconds", "s")))
         return [self.table(("Chapter", "You build", "Read", "Run"), rows)]
 
 

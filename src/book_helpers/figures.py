@@ -96,7 +96,7 @@ def svg(fig, alt, prefix="f"):
     text = ElementTree.tostring(root, encoding="unicode")
     used = set(re.findall(r"#([\w-]+)[\")]", text))
     text = re.sub(
-        r' id="([\w-]+)"',
+        r' id="([\w.-]+)"',
         lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "",
         text,
     )
