@@ -36,9 +36,9 @@ def check_rows_alone(layer, input_ids, tolerance=1e-5):
 
     Shapes:
         input_ids: (batch, seq_len), at least 2 sequences
-        layer(input_ids): (batch, seq_len, d_model)
 
     Args:
+        layer: called with input_ids, gives (batch, seq_len, d_model)
         tolerance: differences up to this share of the largest output pass
 
     Raises:
@@ -72,9 +72,9 @@ def check_places_differ(layer, input_ids, tolerance=1e-5):
 
     Shapes:
         input_ids: (batch, seq_len), at least 1 sequence of 2 tokens
-        layer(input_ids): (batch, seq_len, d_model)
 
     Args:
+        layer: called with input_ids, gives (batch, seq_len, d_model)
         tolerance: differences up to this share of the largest output count
             as none
 

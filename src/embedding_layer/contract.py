@@ -537,7 +537,8 @@ def check_contract(factory, *, compile=True, only=None):
         only: names of promises, to check just these
 
     Returns:
-        a Report: print it. The global random state is left as it was
+        A Report, to be printed or asked. The global random state is left as
+        it was.
     """
     subject = Subject(factory)
     results = []

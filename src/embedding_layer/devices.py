@@ -15,7 +15,11 @@ def choose_device():
 
 
 def describe_device(device):
-    """One line for a log: how many of this kind there are, and their name."""
+    """One line for a log: how many of this kind there are, and their name.
+
+    Args:
+        device: a torch.device or its name
+    """
     backend = torch.get_device_module(device)
     kind = torch.device(device).type
     line = f"{backend.device_count()} x {kind}"
@@ -28,11 +32,15 @@ def find_tensors(module):
     """Every tensor that a module and its parts hold, and how they hold it.
 
     Looks into attributes, and into lists, tuples and dicts kept as attributes,
-    one level deep.
+    one level deep. A tied tensor stands there under each of its names, a part
+    that is registered twice under its first name only.
 
-    Returns: dict, name to (kind, tensor); kind is "parameter", "buffer" or
-        "attribute". A tied tensor stands there under each of its names, a
-        part that is registered twice under its first name only.
+    Args:
+        module: any nn.Module
+
+    Returns:
+        dict, name to (kind, tensor); kind is "parameter", "buffer" or
+        "attribute"
     """
     found = {}
     for path, part in module.named_modules():
@@ -56,6 +64,10 @@ def find_tensors(module):
 def check_placed(module, device):
     """Check that every tensor of a module is on `device`.
 
+    Args:
+        module: any nn.Module
+        device: a torch.device or its name; "cuda" means the current card
+
     Raises:
         RuntimeError: names each tensor that is elsewhere and how it is held
     """
@@ -75,6 +87,10 @@ def check_optimizer(optimizer, module):
 
     Parameters with requires_grad=False may be missing. Meant for PyTorch's own
     optimizers: others may keep their state in a dtype of their choice.
+
+    Args:
+        optimizer: a torch.optim.Optimizer
+        module: the nn.Module whose parameters it should hold
 
     Raises:
         RuntimeError: names the first parameter that the optimizer does not

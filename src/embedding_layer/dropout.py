@@ -72,6 +72,10 @@ class Dropout(nn.Dropout):
         x: any shape, floating point
         result: the shape of x; in eval mode x itself
 
+    Args:
+        p: probability of a zero, 0..1
+        inplace: write the result onto x
+
     Raises:
         TypeError: p is not a number
         ValueError: p outside [0, 1], or NaN

@@ -46,11 +46,15 @@ class TransformerEmbeddings(nn.Module):
         result: (batch, seq_len, d_model), in the dtype of the tables
 
     Args:
+        vocab_size: how many token ids there are
+        d_model: how many numbers stand for one token
+        max_seq_len: how many positions there are
         dropout: probability of a zero in training, 0..1
         padding_idx: this token's row is zero and stays so: what comes out
             there is the bare position row
         init_std: standard deviation of both tables at the start
         sparse: gradient of the token table holds only the rows that were used
+        device, dtype: of both tables
 
     Raises:
         ValueError: at construction a size that is not a positive int or a
@@ -121,8 +125,12 @@ def load_gpt2_tables(emb, state_dict):
     as `wte.weight`.
 
     Shapes:
-        state_dict[".. wte.weight"]: (vocab_size, d_model)
-        state_dict[".. wpe.weight"]: (max_seq_len, d_model)
+        wte.weight: (vocab_size, d_model)
+        wpe.weight: (max_seq_len, d_model)
+
+    Args:
+        emb: a TransformerEmbeddings of the checkpoint's sizes
+        state_dict: the checkpoint's tensors by name
 
     Raises:
         KeyError: a table is missing, or there are two of one name

@@ -17,7 +17,10 @@ class PositionEmbedding(nn.Embedding):
         result: the same shape + (d_model,)
 
     Args:
+        max_seq_len: how many rows
+        d_model: how many numbers in a row
         init_std: standard deviation of the start, in the rows' own unit
+        device, dtype: of the table
 
     Raises:
         ValueError: a size that is not a positive int, a bad init_std
@@ -106,6 +109,11 @@ def sinusoidal_table(max_seq_len, d_model, *, device=None, dtype=torch.float32):
 
     Shapes:
         result: (max_seq_len, d_model)
+
+    Args:
+        max_seq_len: how many rows
+        d_model: how many numbers in a row, an even number
+        device, dtype: of the table
 
     Raises:
         ValueError: a size that is not a positive int, an odd d_model

@@ -39,10 +39,13 @@ class TokenEmbedding(nn.Embedding):
         result: the same shape + (d_model,)
 
     Args:
+        vocab_size: how many rows
+        d_model: how many numbers in a row
         padding_idx: this row starts at zero and its gradient is zero
         init_std: standard deviation of the start, in the rows' own unit
         sparse: the gradient holds only the rows that were used; SGD, Adagrad
-            and SparseAdam take it, Adam, AdamW and clip_grad_norm_ do not
+            and SparseAdam take it, Adam, AdamW and `clip_grad_norm_` do not
+        device, dtype: of the table
 
     Raises:
         ValueError: a size that is not a positive int, a bad init_std

@@ -45,6 +45,9 @@ def check_id_range(ids, num_rows, name="token id"):
         ids: any shape, integer
         num_rows: int, how many rows the table has
 
+    Args:
+        name: what the message calls an id
+
     Raises:
         IndexError: names the first id outside 0..num_rows-1 and its place
     """
