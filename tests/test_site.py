@@ -204,3 +204,50 @@ def test_shared_links_have_a_title_a_sentence_and_a_card():
         for what in ("og:title", "description"):
             assert len(meta[what]) > 5 and (what, meta[what]) not in seen
             seen.add((what, meta[what]))
+
+
+@pytest.mark.parametrize("page_name", CHAPTERS)
+def test_chapters_lead_to_the_glossary_and_the_sources(page_name):
+    links = parsed(HTML / page_name).links
+    terms = [link for link in links if "glossary.html#term-" in link]
+    assert len(terms) >= 3 and len(set(terms)) == len(terms)
+    text = (HTML / page_name).read_text(encoding="utf-8")
+    papers = re.findall(r"et al\., (?:<[^>]+>)*<em>|et al\., (<a [^>]*bibliography)", text)
+    assert all(papers), "a paper of the Sources is not in references.bib"
+
+
+def test_the_landing_page_lists_every_chapter_and_the_whole_book():
+    links = parsed(HTML / "book/index.html").links
+    assert {f"../{name}" for name in CHAPTERS} <= set(links)
+    assert "../embedding-layer.epub" in links
+
+
+def test_the_moving_picture_is_the_layers_own():
+    """Drawn anew, it is the one on the page."""
+    import picture
+
+    assert picture.TARGET.read_text(encoding="utf-8") == picture.draw()
+
+
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_the_status_page_counts_what_the_tests_do(path):
+    """Claims, compared cells, uncompared ones: counted here in another way."""
+    text = (HTML / "book/status.html").read_text(encoding="utf-8")
+    row = next(r for r in text.split("<tr")[1:] if f"{path.stem}.html" in r)
+    cells = [int(n) for n in re.findall(r">(\d+)<", row)]
+    source = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [c for c in source if c["cell_type"] == "code"]
+    tagged = [set(c["metadata"].get("tags", [])) for c in code]
+    assert cells == [
+        text_of(source).count("**Claim "),
+        sum(not t & {"nbval-ignore-output", "gpu"} for t in tagged),
+        sum("nbval-ignore-output" in t and "gpu" not in t for t in tagged),
+        sum("gpu" in t for t in tagged),
+    ]
+    assert re.search(r">\d+ s<", row)
+
+
+def text_of(cells):
+    return "\n".join(
+        "".join(c["source"]) for c in cells if c["cell_type"] == "markdown"
+    )

@@ -127,6 +127,20 @@ def test_no_network_at_install_keeps_nothing(copy):
     assert not (copy / ".venv").exists()
 
 
+def test_a_moved_folder_gets_a_new_environment(copy):
+    """Programs in .venv name the folder they were made in."""
+    old = copy / ".venv/bin"
+    old.mkdir(parents=True)
+    (old / "python").write_text("#!/no/such/python")
+    (copy / ".venv/made-from").write_text("0123 /another/folder")
+    done = run(
+        sys.executable, "tools/env.py", cwd=copy,
+        PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull,
+    )
+    assert "the folder has moved" in done.stdout
+    assert not (copy / ".venv").exists(), "nothing half made is kept"
+
+
 def test_the_layer_needs_torch_alone():
     """What `pip install .` asks for."""
     from importlib.metadata import requires

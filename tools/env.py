@@ -18,12 +18,12 @@ OLDEST = (3, 11)
 
 
 def state():
-    """A hash of what the environment is made from."""
+    """A hash of what the environment is made from, and the folder it names."""
     digest = hashlib.sha256(sys.version.encode())
     for name in SOURCES:
         with open(os.path.join(ROOT, name), "rb") as file:
             digest.update(file.read())
-    return digest.hexdigest()
+    return digest.hexdigest() + " " + ROOT
 
 
 def recorded():
@@ -46,8 +46,12 @@ def main():
             "another one: make PYTHON=python3.11 book"
             % (OLDEST + sys.version_info[:2])
         )
-    if recorded() == state():
+    made = recorded()
+    if made == state():
         return
+    if made and not made.endswith(" " + ROOT):
+        print("env: the folder has moved, and .venv with it; making it anew")
+        shutil.rmtree(VENV)
     python = os.path.join(BIN, "python")
     fresh = not os.path.exists(python)
     try:

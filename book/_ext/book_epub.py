@@ -21,6 +21,7 @@ PLAINER = [
     # A folded cell's two titles, one of which the site's style hides.
     (re.compile(r"<summary [^>]*>\s*<p [^>]*>(.*?)</p>.*?</summary>", re.S),
      r"<summary>\1</summary>"),
+    (re.compile(r'<a [^>]*href="\.\./embedding-layer\.epub"[^>]*>(.*?)</a>'), r"\1"),
     (re.compile(r'(href="\.\./notebooks/\w+)\.html'), r"\1.xhtml"),
 ]
 

@@ -1,6 +1,7 @@
 """What the site adds to portable notebooks, at build time.
 
-Claims and exercises get an address, keywords lead to their chapter. Figures become part of the page, so that
+Claims and exercises get an address, keywords lead to their chapter,
+words to their meaning. Figures become part of the page, so that
 the theme's colours reach them. Saved widgets are shown still until the reader
 comes near. Bad TeX ends the build.
 """
@@ -53,6 +54,53 @@ class Keywords(SphinxTransform):
                 for word in metadata.get("keywords", [])
             ]
             self.document.insert(0, addnodes.index(entries=entries))
+
+
+class Meanings(SphinxTransform):
+    """In a chapter, the first use of a glossary term leads to its meaning,
+    and the title of a source to its entry."""
+
+    default_priority = 510
+    FIXED = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title,
+             nodes.math, nodes.math_block, nodes.strong, nodes.raw,
+             addnodes.pending_xref)
+
+    def apply(self, **kwargs):
+        if not self.env.docname.startswith("notebooks/"):
+            return
+        book = Path(self.env.srcdir) / "book"
+        text = (book / "glossary.md").read_text(encoding="utf-8")
+        terms = re.findall(r"^(\w[^\n]*)\n  \w", text, re.M)
+        sources = (book / "references.bib").read_text(encoding="utf-8")
+        titles = {re.sub("[{}]", "", t) for t in re.findall(r"title = \{(.*)\},", sources)}
+        for title in list(self.document.findall(nodes.emphasis)):
+            if title.astext() in titles:
+                title.replace_self(self.link("doc", "/book/bibliography", title.deepcopy()))
+        for term in terms:
+            self.first(term)
+
+    def first(self, term):
+        pattern = re.compile(rf"\b{re.escape(term)}s?\b", re.I)
+        for text in self.document.findall(nodes.Text):
+            found = pattern.search(text)
+            if found and not self.fixed(text):
+                before, after = text[: found.start()], text[found.end():]
+                link = self.link("term", term, nodes.inline("", found[0], classes=["term"]))
+                text.parent.replace(text, [nodes.Text(before), link, nodes.Text(after)])
+                return
+
+    def fixed(self, node):
+        while node is not None:
+            if isinstance(node, self.FIXED):
+                return True
+            node = node.parent
+        return False
+
+    def link(self, kind, target, shown):
+        return addnodes.pending_xref(
+            "", shown, refdomain="std", reftype=kind, reftarget=target,
+            refexplicit=True, refwarn=True, refdoc=self.env.docname,
+        )
 
 
 class Figures(SphinxPostTransform):
@@ -155,11 +203,15 @@ def node_binary():
 
 def setup(app):
     sphinxcontrib.katex.NODEJS_BINARY = node_binary()
+    # On a busy machine node needs more than five seconds to start, and one
+    # that came too late would stay behind.
+    sphinxcontrib.katex.STARTUP_TIMEOUT = 60.0
     # Otherwise an unknown command is drawn red and the build passes.
     sphinxcontrib.katex.KATEX_DEFAULT_OPTIONS.update(
         throwOnError=True, strict="error"
     )
     app.add_transform(Keywords)
+    app.add_transform(Meanings)
     app.add_post_transform(LeadIns)
     app.add_post_transform(Figures)
     app.connect("config-inited", addresses)
