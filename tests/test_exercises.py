@@ -5,6 +5,8 @@ import pkgutil
 
 import answers
 import pytest
+from book_helpers import exercises
+from notebooks import chapters, read
 
 CHAPTERS = [m.name for m in pkgutil.iter_modules(answers.__path__)]
 
@@ -55,3 +57,42 @@ def test_a_blank_is_neither_right_nor_wrong(chapter):
     for number in module.WRONG:
         verdict = check_of(number)(...)
         assert not verdict.answered and not verdict.right
+
+
+def test_progress_counts_the_readers_own_right_answers(capsys, monkeypatch):
+    monkeypatch.setattr(exercises, "RIGHT", {})
+
+    @exercises.exercise("99.1")
+    def first(answer):
+        exercises.expect(answer == 1, "It is 1.")
+
+    @exercises.exercise("99.2")
+    def second(answer):
+        exercises.expect(answer == 2, "It is 2.")
+
+    def line():
+        exercises.progress(99)
+        return capsys.readouterr().out
+
+    first(1, mine=False)
+    second(1)
+    assert line() == "Chapter 99: 0 of 2 exercises right. Open: 99.1, 99.2.\n"
+    first(1)
+    first(0)
+    assert line() == "Chapter 99: 1 of 2 exercises right. Open: 99.2.\n"
+    second(2)
+    assert line() == "Chapter 99: 2 of 2 exercises right. All done.\n"
+
+
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_a_chapter_shows_the_progress_of_all_its_exercises(path):
+    cells = read(path).cells
+    number = int(path.stem[:2])
+    shown = [c for c in cells if f"progress({number})" in c.source]
+    wanted = [f"{number}.{i}" for i in range(1, 10)
+              if any(f"**Exercise {number}.{i}.**" in c.source for c in cells)]
+    assert len(shown) == 1
+    assert shown[0].outputs[0].text == (
+        f"Chapter {number}: 0 of {len(wanted)} exercises right. "
+        f"Open: {', '.join(wanted)}.\n"
+    )

@@ -2,6 +2,9 @@
 
 from functools import wraps
 
+# Number of an exercise -> whether the reader has had it right in this session.
+RIGHT = {}
+
 
 class Wrong(Exception):
     """Raised by a check; its text is what the reader is told."""
@@ -23,11 +26,12 @@ def exercise(number):
 
     `...` as the answer, or a function that returns `...`, is a blank: neither
     right nor wrong. An error in the reader's own code is told in one line.
+    The check takes `mine=False` for an answer that is not the reader's own.
     """
 
     def decorate(check):
         @wraps(check)
-        def checked(answer):
+        def told(answer):
             if answer is ...:
                 return Verdict(number, "not answered yet.", answered=False)
             try:
@@ -43,9 +47,24 @@ def exercise(number):
                 )
             return Verdict(number, f"right. {praise}", right=True)
 
-        return checked
+        def checked(answer, *, mine=True):
+            verdict = told(answer)
+            if mine and not RIGHT[number]:
+                RIGHT[number] = verdict.right
+            return verdict
+
+        RIGHT[number] = False
+        return wraps(check)(checked)
 
     return decorate
+
+
+def progress(chapter):
+    """Print in one line which exercises of a chapter the reader has right."""
+    mine = {n: right for n, right in RIGHT.items() if n.split(".")[0] == str(chapter)}
+    line = f"Chapter {chapter}: {sum(mine.values())} of {len(mine)} exercises right."
+    left = ", ".join(number for number, right in mine.items() if not right)
+    print(line + (f" Open: {left}." if left else " All done."))
 
 
 class Blank(Exception):
