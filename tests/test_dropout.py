@@ -8,6 +8,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from embedding_layer import Dropout, dropout
 from embedding_layer.dropout import dropout_noise
@@ -183,7 +184,7 @@ def test_forward_mode():
 
 def test_checkpointing_draws_the_same_mask_again():
     x = torch.randn(100, requires_grad=True)
-    out = torch.utils.checkpoint.checkpoint(
+    out = checkpoint(
         lambda x: Dropout(0.5)(x).sin(), x, use_reentrant=False
     )
     out.sum().backward()

@@ -13,12 +13,16 @@ from embedding_layer.token_ids import check_token_ids
 
 def is_plain(module, kind):
     """True if calling `module` does what class `kind` defines and nothing else."""
+    everywhere = nn.modules.module
     return type(module) is kind and not (
         module._forward_pre_hooks
         or module._forward_hooks
         or module._backward_pre_hooks
         or module._backward_hooks
-        or nn.modules.module._has_any_global_hook()
+        or everywhere._global_forward_pre_hooks
+        or everywhere._global_forward_hooks
+        or everywhere._global_backward_pre_hooks
+        or everywhere._global_backward_hooks
     )
 
 
