@@ -35,6 +35,25 @@ def test_the_slider_moves_without_a_kernel(visit, page_name, base):
     assert readout in shown
     assert handle.get_attribute("aria-valuetext") == readout
 
+    # The mouse: drag the handle to the right end of its track.
+    track = page.locator(".widget-subarea .noUi-target").bounding_box()
+    at = handle.bounding_box()
+    page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(track["x"] + track["width"], at["y"] + 2, steps=5)
+    page.mouse.up()
+    dragged = page.locator(".widget-subarea .widget-readout").inner_text()
+    assert handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
+    picture = page.locator(".widget-subarea .widget-html-content svg:visible")
+    assert dragged in picture.get_attribute("aria-label")
+    caption = page.locator(".widget-subarea .widget-html-content p:visible")
+    assert caption.inner_text() in picture.get_attribute("aria-label")
+    handle.focus()
+    page.keyboard.press("Home")
+    shown = page.locator(
+        ".widget-subarea .widget-html-content svg:visible"
+    ).get_attribute("aria-label")
+
     page.locator(".widget-subarea .widget-play button").first.click()
     page.wait_for_function(
         "label => [...document.querySelectorAll('.widget-html-content svg')]"

@@ -2,7 +2,9 @@
 
 import functools
 import json
+import os
 import re
+import subprocess
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 from xml.etree import ElementTree
@@ -18,9 +20,10 @@ from pages import HTML, Host
 STILL, ALIVE = 300_000, 800_000
 OTHERS = ["search.html", "genindex.html"]
 
+@pytest.mark.parametrize("base", [None, f"{HTML.as_uri()}/"], ids=["http", "file"])
 @pytest.mark.parametrize("page_name", PAGES)
-def test_a_page_is_whole_and_fits_a_phone(visit, page_name):
-    page = visit(page_name, width=360, scheme="dark")
+def test_a_page_is_whole_and_fits_a_phone(visit, page_name, base):
+    page = visit(page_name, width=360, scheme="dark", base=base)
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide == 360
     levels = page.locator("article :is(h1, h2, h3, h4, h5, h6)").evaluate_all(
@@ -177,7 +180,33 @@ def test_the_launch_link_names_this_file_and_branch(path):
         f"https://colab.research.google.com/github{place}/blob/"
         f"{config['branch']}/notebooks/{path.name}"
     )
-    assert wanted in parsed(HTML / f"notebooks/{path.stem}.html").links
+    links = parsed(HTML / f"notebooks/{path.stem}.html").links
+    assert wanted in links
+    assert f"../_sources/notebooks/{path.name}" in links, "no download link"
+
+
+def test_the_publishing_workflow_fills_in_every_address():
+    """Its one sed line, run on our configuration."""
+    steps = yaml.safe_load((ROOT / ".github/workflows/book.yml").read_text())
+    (line,) = [
+        row for step in steps["jobs"]["publish"]["steps"]
+        for row in step.get("run", "").splitlines() if row.startswith("sed")
+    ]
+    forge = {
+        "GITHUB_SERVER_URL": "https://forge.example", "GITHUB_REF_NAME": "next",
+        "GITHUB_REPOSITORY": "somebody/fork", "BASE_URL": "https://somebody.example/fork",
+    }
+    done = subprocess.run(
+        ["bash", "-c", line.replace("-i ", "").replace("_config.yml", "")],
+        input=(ROOT / "_config.yml").read_text(), capture_output=True, text=True,
+        env=forge | {"PATH": os.environ["PATH"]}, check=True,
+    )
+    config = yaml.safe_load(done.stdout)
+    assert config["repository"] == {
+        "url": "https://forge.example/somebody/fork", "branch": "next",
+    }
+    assert config["html"]["baseurl"] == "https://somebody.example/fork/"
+    assert "your_account" not in done.stdout
 
 
 def test_the_claims_page_lists_every_claim_and_what_it_printed():
