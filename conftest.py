@@ -6,6 +6,8 @@ import pytest
 
 # Two workers on two cores; the stored outputs hold for any thread count.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A progress bar is no output to compare.
+os.environ.setdefault("TQDM_DISABLE", "1")
 
 
 @pytest.hookimpl(wrapper=True)

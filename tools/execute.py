@@ -3,6 +3,7 @@
     python tools/execute.py [notebook ...]     all chapters if none is named
 """
 
+import os
 import re
 import sys
 import time
@@ -34,7 +35,8 @@ def execute(notebook, folder):
         coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
     )
-    client.execute()
+    # A progress bar is for who waits, not for the page.
+    client.execute(env={**os.environ, "TQDM_DISABLE": "1"})
 
 
 def normalise(notebook):

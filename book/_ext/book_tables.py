@@ -76,7 +76,7 @@ class ChapterTable(FromNotebooks):
         rows = []
         for path in self.chapters():
             read_time, run_time = re.fullmatch(
-                r"(\d+ minutes) to read, (under .+) to run\.", lead_in(path, "Time.")
+                r"(\d+ minutes) to read, (.+) to run\.", lead_in(path, "Time.")
             ).groups()
             rows.append((self.link(path, title(path)),
                          lead_in(path, "You will build"),

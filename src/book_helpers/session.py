@@ -5,6 +5,7 @@ import textwrap
 
 import matplotlib
 import torch
+from tqdm.auto import tqdm
 
 from book_helpers.figures import STYLE
 
@@ -20,6 +21,15 @@ def setup(seed=0):
     torch.set_num_threads(int(os.environ.get("BOOK_THREADS", "1")))
     torch.set_printoptions(precision=3, sci_mode=False, linewidth=72)
     matplotlib.rcParams.update(STYLE)
+
+
+def progress(items, name):
+    """Go through `items` with a bar, or without one under TQDM_DISABLE.
+
+    tqdm itself heeds that variable in a terminal and not in a notebook.
+    """
+    disable = bool(os.environ.get("TQDM_DISABLE"))
+    return tqdm(items, desc=name, disable=disable)
 
 
 def show_error(function, *args, **kwargs):
