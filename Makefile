@@ -9,7 +9,8 @@ PY = .venv/bin/python
 
 CHAPTERS := $(wildcard notebooks/*.ipynb)
 PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycache__/*') \
-	$(CHAPTERS) _config.yml _toc.yml tools/notebooks.py $(wildcard src/*/*.py)
+	$(CHAPTERS) _config.yml _toc.yml tools/notebooks.py tools/pages.py \
+	$(wildcard src/*/*.py benchmarks/*.json)
 BUILT = _build/html/.built
 
 .PHONY: book test portable lighthouse serve sync execute env clean
