@@ -54,7 +54,8 @@ def ebook():
         html_static_path=["book/_epub"], html_js_files=[], html_css_files=["ebook.css"],
         project=config["title"], version="1", epub_title=config["title"],
         epub_basename=EBOOK.stem, epub_tocscope="includehidden", epub_show_urls="no",
-        epub_description="An executable book, as text",
+        epub_description="An executable book, as text", epub_contributor=config["author"],
+        epub_identifier=EBOOK.stem, epub_uid=EBOOK.stem,
     )
     work = ROOT / "_build/ebook"
     work.mkdir()

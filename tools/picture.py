@@ -18,16 +18,17 @@ BLUE, ORANGE, MUTED = (
     f"var(--fig-{name}, {COLOURS[name]})" for name in ("blue", "orange", "muted")
 )
 CELL, STEP, TOP = 12, 58, 62
-TABLE, PICKED, PLACED, OUT = 128, 244, 340, 436  # left edges
+TABLE, PICKED, PLACED, SUM, OUT = 128, 236, 332, 428, 524  # left edges
 ALT = (
     "Three words become ids, each id picks a row of the token table, each "
     "place a row of the position table, the two rows are added, and in "
     "training dropout leaves a value out."
 )
+COLOURING = "Blue is above zero, orange below; the deeper, the farther. ␣ is a space."
 STEPS = (
     "The tokenizer gives each piece of text an id.",
     "The id picks a row of the token table.",
-    "The place picks a row of the position table.",
+    "The place, counted from 0, picks a row of the position table.",
     "The two rows are added.",
     "In training, dropout zeroes each value with chance 0.1 and divides the rest by 0.9.",
 )
@@ -43,7 +44,7 @@ def vectors():
         dropped = layer(torch.tensor([ids]))[0]  # (seq_len, d_model)
         layer.eval()
         total = layer(torch.tensor([ids]))[0]  # (seq_len, d_model)
-    words = [tokenizer.decode([i]).strip() for i in ids]
+    words = [tokenizer.decode([i]).replace(" ", "␣") for i in ids]
     table = layer.token_embeddings.weight.detach()  # (vocab_size, d_model)
     places = layer.position_embeddings.weight.detach()  # (max_seq_len, d_model)
     return words, ids, table, places, total, dropped
@@ -73,11 +74,11 @@ def draw():
     shown = sorted([0, *ids, 50256])
     height = TOP + 3 * STEP
     at = {i: TOP - 6 + n * (height - TOP) / len(shown) for n, i in enumerate(shown)}
-    parts = [
-        label("token table", TABLE + middle, 22), label("50257 rows", TABLE + middle, 40, "soft"),
-        label("token rows", PICKED + middle, 22, "s2"), label("position rows", PLACED + middle, 22, "s3"),
-        label("sum", OUT + middle, 22, "s4"), label("dropout", OUT + middle, 40, "s5 soft"),
-    ]
+    heads = {TABLE: "token table", PICKED: "token rows s2", PLACED: "position table s3",
+             SUM: "their sum s4", OUT: "after dropout s5"}
+    parts = []
+    for x, (one, two, *name) in ((x, text.split()) for x, text in heads.items()):
+        parts += [label(one, x + middle, 18, *name), label(two, x + middle, 36, *name)]
     for i in shown:
         parts += [label(i, TABLE - 8, at[i] + 11, "soft", "end"), row(table[i], TABLE, at[i])]
         parts.append(label("⋮", TABLE + middle, at[i] + 30, "soft") if i != 50256 else "")
@@ -85,21 +86,20 @@ def draw():
         y = TOP + 8 + place * STEP
         move = f"--dx:{TABLE - PICKED}px;--dy:{at[token] - y:.0f}px"
         parts += [
-            label(word, 4, y + 4, "", "start"), label(token, 4, y + 22, "s1 soft", "start"),
+            label(word, 0, y + 4, "", "start"), label(token, 0, y + 24, "s1 soft", "start"),
             row(table[token], PICKED, y, "s2 glide", move),
-            label("+", PLACED - 12, y + 11, "s3"), label(place, PLACED + middle, y + 28, "s3 soft"),
-            row(places[place], PLACED, y, "s3 glide", "--dx:0px;--dy:-40px"),
-            label("=", OUT - 12, y + 11, "s4"),
-            row(total[place], OUT, y, "before"),
-            row(dropped[place], OUT, y, "s5"),
+            label("+", PLACED - 12, y + 11, "s3"), label(place, PLACED + middle, y + 30, "s3 soft"),
+            row(places[place], PLACED, y, "s3"),
+            label("=", SUM - 12, y + 11, "s4"), row(total[place], SUM, y, "s4"),
+            label("→", OUT - 12, y + 11, "s5"), row(dropped[place], OUT, y, "s5"),
         ]
     steps = "".join(f'<li class="step{n}">{s}</li>' for n, s in enumerate(STEPS, 1))
     return (
         '<div class="moving">\n'
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 512 {height}" role="img" aria-label="{ALT}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 598 {height}" role="img" aria-label="{ALT}">\n'
         + "\n".join(filter(None, parts))
         + f'\n</svg>\n<label class="pause"><input type="checkbox"> Pause</label>\n'
-        + f"<ol>{steps}</ol>\n</div>\n"
+        + f"<p>{COLOURING}</p><ol>{steps}</ol>\n</div>\n"
     )
 
 

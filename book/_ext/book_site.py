@@ -58,9 +58,11 @@ class Keywords(SphinxTransform):
 
 class Meanings(SphinxTransform):
     """In a chapter, the first use of a glossary term leads to its meaning,
-    and the title of a source to its entry."""
+    and the title of a source to the bibliography."""
 
     default_priority = 510
+    # Chapters that use the word in another sense.
+    OTHERWISE = {"cosine": "02 03", "embedding": "03 06", "vocabulary": "05"}
     FIXED = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title,
              nodes.math, nodes.math_block, nodes.strong, nodes.raw,
              addnodes.pending_xref)
@@ -76,22 +78,32 @@ class Meanings(SphinxTransform):
         for title in list(self.document.findall(nodes.emphasis)):
             if title.astext() in titles:
                 title.replace_self(self.link("doc", "/book/bibliography", title.deepcopy()))
-        for term in terms:
-            self.first(term)
+        chapter = self.env.docname[10:12]
+        left = {term.lower(): term for term in terms
+                if chapter not in self.OTHERWISE.get(term, "")}
+        # The longest first: "token id" is not "token".
+        longest = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
+        pattern = re.compile(rf"\b({longest})s?\b", re.I)
+        for text in list(self.document.findall(nodes.Text)):
+            if not self.fixed(text):
+                self.first(text, pattern, left)
 
-    def first(self, term):
-        pattern = re.compile(rf"\b{re.escape(term)}s?\b", re.I)
-        for text in self.document.findall(nodes.Text):
-            found = pattern.search(text)
-            if found and not self.fixed(text):
-                before, after = text[: found.start()], text[found.end():]
-                link = self.link("term", term, nodes.inline("", found[0], classes=["term"]))
-                text.parent.replace(text, [nodes.Text(before), link, nodes.Text(after)])
-                return
+    def first(self, text, pattern, left):
+        parts, done = [], 0
+        for found in pattern.finditer(text):
+            term = left.pop(found[1].lower(), None)
+            if term:
+                shown = nodes.inline("", found[0], classes=["term"])
+                parts += [nodes.Text(text[done:found.start()]), self.link("term", term, shown)]
+                done = found.end()
+        if parts:
+            text.parent.replace(text, [*parts, nodes.Text(text[done:])])
 
     def fixed(self, node):
         while node is not None:
-            if isinstance(node, self.FIXED):
+            if isinstance(node, self.FIXED) or (
+                isinstance(node, nodes.paragraph) and node.astext().startswith("Sources.")
+            ):
                 return True
             node = node.parent
         return False

@@ -40,6 +40,11 @@ class FromNotebooks(SphinxDirective):
         )
         return nodes.reference("", text, refuri=target + anchor, internal=True)
 
+    def section(self, name, content):
+        return nodes.section(
+            "", nodes.title(text=name), *content, ids=[nodes.make_id(name)]
+        )
+
     def table(self, head, rows):
         """A table; a cell is text in Markdown or a node."""
         group = nodes.tgroup(cols=len(head))
@@ -73,16 +78,18 @@ class ChapterTable(FromNotebooks):
     """Every chapter, what the reader has at its end, and the time it takes."""
 
     def run(self):
-        rows = []
+        rows, total = [], 0
         for path in self.chapters():
             read_time, run_time = re.fullmatch(
                 r"(\d+ minutes) to read, (.+) to run\.", lead_in(path, "Time.")
             ).groups()
-            rows.append((self.link(path, title(path)),
-                         lead_in(path, "You will build"),
-                         read_time.replace("utes", ""),
-                         run_time.replace("seconds", "s")))
-        return [self.table(("Chapter", "You build", "Read", "Run"), rows)]
+            built = re.sub("^the file ", "", lead_in(path, "You will build"))
+            time = f"{read_time.replace('utes', '')}, {run_time.replace('seconds', 's')}"
+            rows.append((self.link(path, title(path)), built, time))
+            total += int(read_time.split()[0])
+        hours = f"{total // 60} h {total % 60} min"
+        rows.append(("All", "", hours))
+        return [self.table(("Chapter", "You build", "To read, to run"), rows)]
 
 
 class Claims(FromNotebooks):
@@ -91,8 +98,8 @@ class Claims(FromNotebooks):
     def run(self):
         result = []
         for path in self.chapters():
-            result.append(nodes.rubric(text=title(path)))
-            result += [self.item(path, claim) for claim in claims(path)]
+            items = [self.item(path, claim) for claim in claims(path)]
+            result.append(self.section(title(path), items))
         return result
 
     def item(self, path, claim):
@@ -112,13 +119,10 @@ class Status(FromNotebooks):
 
     def run(self):
         return [
-            *self.section("Chapters", self.proofs()),
-            *self.section("Versions of this build", self.versions()),
-            *self.section("Lighthouse", self.lighthouse()),
+            self.section("Chapters", self.proofs()),
+            self.section("Versions of this build", self.versions()),
+            self.section("Lighthouse", self.lighthouse()),
         ]
-
-    def section(self, name, content):
-        return [nodes.rubric(text=name), *content]
 
     def record(self, name):
         file = ROOT / "benchmarks" / name

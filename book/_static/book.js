@@ -1,6 +1,6 @@
-/* A table wider than its place is scrolled by keys too. */
+/* A table or figure wider than its place is scrolled by keys too. */
 document.addEventListener("DOMContentLoaded", () => {
-  const boxes = document.querySelectorAll(".pst-scrollable-table-container");
+  const boxes = document.querySelectorAll(".pst-scrollable-table-container, .book-figure");
   const mark = (box) => {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
