@@ -56,6 +56,11 @@ def _last_tells(x):
     return x + x[:, -1:]  # (1, seq_len, d_model)
 
 
+def _middle_tells(x):
+    half = x.shape[1] // 2
+    return x + x[:, half : half + 1]  # (1, seq_len, d_model)
+
+
 def _add_places(x):
     place = torch.arange(x.shape[1], dtype=x.dtype).view(1, -1, 1)
     return x + place  # (1, seq_len, d_model)
@@ -82,6 +87,7 @@ NEARLY = {
     "instead of the shuffled one": lambda x: x.sort(dim=1).values,
     "adding the first token to all, which shuffling the others keeps": _first_tells,
     "adding the last token to all, which shuffling the others keeps": _last_tells,
+    "adding the middle token to all, which shuffling the others keeps": _middle_tells,
 }
 
 
