@@ -218,6 +218,10 @@ def setup(app):
     # On a busy machine node needs more than five seconds to start, and one
     # that came too late would stay behind.
     sphinxcontrib.katex.STARTUP_TIMEOUT = 60.0
+    # Its unix socket can be there before the server listens, and is asked
+    # once; a network socket is asked again until there is an answer.
+    server = sphinxcontrib.katex.KaTeXServer
+    server.start_server_process = server.start_network_socket
     # Otherwise an unknown command is drawn red and the build passes.
     sphinxcontrib.katex.KATEX_DEFAULT_OPTIONS.update(
         throwOnError=True, strict="error"
