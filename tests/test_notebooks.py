@@ -198,3 +198,16 @@ def test_no_fact_of_one_machine_in_the_outputs(path):
             )
             assert not re.search(r"/(home|root|tmp|work|usr)/|0x[0-9a-f]{6}|cuda:", text)
             assert not re.search(r"\d\.\d{5,}", text), text
+
+
+@every_chapter
+def test_a_solution_gives_nothing_away_before_it_is_opened(path):
+    """Folded with its output, on the site and in Jupyter; a form in Colab."""
+    solutions = [c for c in code(read(path)) if "solution" in tags(c)]
+    assert len(solutions) >= 3
+    for cell in solutions:
+        assert "hide-cell" in tags(cell)
+        assert cell.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+        assert cell.metadata.cellView == "form"
+        number = cell.source.split("\n")[0].removeprefix("# @title Solution ")
+        assert cell.metadata.mystnb.code_prompt_show.endswith(f"exercise {number}")
