@@ -4,9 +4,10 @@ import json
 import subprocess
 import sys
 
-from notebooks import ROOT, read
+from notebooks import ROOT, chapters, read
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
+import lighthouse  # noqa: E402
 import speed  # noqa: E402
 
 RECORD = json.loads((ROOT / "benchmarks/results.json").read_text())
@@ -32,3 +33,17 @@ def test_the_benchmark_runs_and_writes_its_results(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert set(json.loads(file.read_text())["milliseconds"]) == set(speed.TARGETS)
+
+
+def test_the_stored_run_times_are_those_of_all_chapters_and_under_a_minute():
+    seconds = json.loads((ROOT / "benchmarks/chapters.json").read_text())["seconds"]
+    assert set(seconds) == {path.stem for path in chapters()}
+    assert 0 < max(seconds.values()) < 60
+
+
+def test_the_stored_scores_keep_every_limit():
+    rows = json.loads(lighthouse.RESULTS.read_text())["pages"]
+    assert len(rows) == 4 and {row["form"] for row in rows} == {"mobile", "desktop"}
+    for row in rows:
+        assert row["performance"] >= lighthouse.PERFORMANCE[row["form"]], row
+        assert all(row[name] >= least for name, least in lighthouse.LOWEST.items())
