@@ -9,7 +9,6 @@ lighthouse.json beside this file; the status page shows them.
 import datetime
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
-from pages import HTML, Host, packed, server  # noqa: E402
+from pages import HTML, Host, chromium, packed, server  # noqa: E402
 
 PACKAGE = "lighthouse@13.5.0"
 FOLDER = ROOT / ".venv/lighthouse"
@@ -45,14 +44,14 @@ def program():
     return command
 
 
-def scores(command, page, form, chromium):
+def scores(command, page, form, browser):
     """The four scores of one run, out of 100."""
     done = subprocess.run(
         [command, page, "--quiet", "--output=json", f"--chrome-flags={CHROME}",
          f"--only-categories=performance,{','.join(LOWEST)}",
          *(["--preset=desktop"] if form == "desktop" else [])],
         capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL,
-        env={**os.environ, "CHROME_PATH": chromium,
+        env={**os.environ, "CHROME_PATH": browser,
              "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
     )
     if done.returncode:
@@ -63,12 +62,10 @@ def scores(command, page, form, chromium):
 
 
 def main():
-    chromium = next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
-        None,
-    )
-    if chromium is None:
+    browser = chromium()
+    if browser is None:
         sys.exit("lighthouse: no Chromium found; install it")
+    command = program()
     heaviest = max(HTML.glob("notebooks/*.html"), key=lambda p: len(packed(p, 0)))
     Host.quiet = True
     site = server()
@@ -77,7 +74,7 @@ def main():
     for page in ("book/index.html", f"notebooks/{heaviest.name}"):
         for form, fast in PERFORMANCE.items():
             address = f"http://127.0.0.1:{site.server_port}/{page}"
-            runs = [scores(program(), address, form, chromium) for _ in range(RUNS)]
+            runs = [scores(command, address, form, browser) for _ in range(RUNS)]
             row = {
                 name: int(statistics.median(run[name] for _, run in runs))
                 for name in ("performance", *LOWEST)

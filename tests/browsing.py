@@ -1,13 +1,12 @@
 """The built site, and Chromium to open it as a reader without a network."""
 
 import os
-import shutil
 import threading
 from urllib.parse import urljoin
 
 import pytest
 from notebooks import chapters
-from pages import HTML, Host, server
+from pages import HTML, Host, chromium, server
 from playwright.sync_api import sync_playwright
 
 PAGES = sorted(
@@ -15,7 +14,9 @@ PAGES = sorted(
     if not p.parent.name.startswith("_")
 )
 CHAPTERS = [f"notebooks/{path.stem}.html" for path in chapters()]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+by_http_and_from_a_file = pytest.mark.parametrize(
+    "base", [None, f"{HTML.as_uri()}/"], ids=["http", "file"]
+)
 # embed.js checks the saved state with a schema that its checker finds odd.
 KNOWN = ("strict mode: use allowUnionTypes",)
 
@@ -32,7 +33,7 @@ def address():
 
 @pytest.fixture(scope="module")
 def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = chromium()
     if path is None:
         if os.environ.get("CI"):
             pytest.fail("no Chromium on this machine")

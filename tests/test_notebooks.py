@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from notebooks import CLAIM, ROOT, chapters, claims, read, tags
+from notebooks import CLAIM, ROOT, UNCOMPARED, chapters, claims, read, tags
 
 # Cells whose output is not compared, and why. It grows with a reason only.
 IGNORED = {
@@ -11,7 +11,6 @@ IGNORED = {
     "07_device_placement": 4,  # what is on this machine; 3 need an accelerator
 }
 WIDEST, LONGEST = 72, 25
-IGNORE_TAGS = {"nbval-ignore-output", "nbval-skip", "gpu"}
 SVG = "image/svg+xml"
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -143,7 +142,7 @@ def test_nothing_on_stderr_and_no_error(path):
 @every_chapter
 def test_ignored_cells_stay_in_budget(path):
     ignored = [c for c in code(read(path))
-               if IGNORE_TAGS & set(tags(c)) or "NBVAL_" in c.source]
+               if UNCOMPARED & set(tags(c)) or "NBVAL_" in c.source]
     assert len(ignored) == IGNORED.get(path.stem, 0)
 
 

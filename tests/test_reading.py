@@ -3,14 +3,13 @@
 from urllib.parse import urljoin
 
 import pytest
-from browsing import CHAPTERS, PAGES
-from pages import HTML, Host
+from browsing import CHAPTERS, by_http_and_from_a_file
+from pages import Host
 
 
-@pytest.mark.parametrize("base", ["http", "file"])
+@by_http_and_from_a_file
 @pytest.mark.parametrize("page_name", CHAPTERS)
 def test_the_slider_moves_without_a_kernel(visit, page_name, base):
-    base = f"{HTML.as_uri()}/" if base == "file" else None
     page = visit(page_name, base=base, scheme="dark")
     still = page.locator(".widget-still")
     before = still.locator("svg").get_attribute("aria-label")
@@ -72,8 +71,6 @@ def test_without_javascript_the_widget_is_its_first_picture(
     page.goto(urljoin(address, page_name))
     assert page.locator(".widget-still svg").is_visible()
     context.close()
-
-
 
 
 # What readers would type, and the page that must be among the first three.

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
-from browsing import CHAPTERS, PAGES, wake
+from browsing import CHAPTERS, PAGES, by_http_and_from_a_file, wake
 from notebooks import ROOT, chapters, claims
 from pages import HTML, Host
 
@@ -20,7 +20,8 @@ from pages import HTML, Host
 STILL, ALIVE = 300_000, 800_000
 OTHERS = ["search.html", "genindex.html"]
 
-@pytest.mark.parametrize("base", [None, f"{HTML.as_uri()}/"], ids=["http", "file"])
+
+@by_http_and_from_a_file
 @pytest.mark.parametrize("page_name", PAGES)
 def test_a_page_is_whole_and_fits_a_phone(visit, page_name, base):
     page = visit(page_name, width=360, scheme="dark", base=base)

@@ -8,6 +8,8 @@ import nbformat
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+# Tags of cells whose output nbval does not compare.
+UNCOMPARED = {"nbval-ignore-output", "nbval-skip", "gpu"}
 CLAIM = re.compile(r"^\*\*Claim (\d+\.\d+)\.\*\* (.+)$", re.S)
 
 

@@ -20,6 +20,7 @@ from notebooks import ROOT
 
 HTML = ROOT / "_build/html"
 EBOOK = HTML / "embedding-layer.epub"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # The landing page itself; the root's index.html only sends there.
 START = HTML / "book/index.html"
 
@@ -126,6 +127,11 @@ def packed(file, written):
 def server(port=0):
     """A server of the built site on this machine; port 0 takes a free one."""
     return http.server.ThreadingHTTPServer(("127.0.0.1", port), Host)
+
+
+def chromium():
+    """The path of a Chromium on this machine, or None."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def serve(port):

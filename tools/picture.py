@@ -98,7 +98,7 @@ def draw():
         '<div class="moving">\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 598 {height}" role="img" aria-label="{ALT}">\n'
         + "\n".join(filter(None, parts))
-        + f'\n</svg>\n<label class="pause"><input type="checkbox"> Pause</label>\n'
+        + '\n</svg>\n<label class="pause"><input type="checkbox"> Pause</label>\n'
         + f"<p>{COLOURING}</p><ol>{steps}</ol>\n</div>\n"
     )
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import sphinxcontrib.katex
+from book_site import file_name
 from sphinx.builders.epub3 import Epub3Builder
 
 # What dresses the pages of a site.
@@ -60,7 +61,7 @@ def undress(app):
 def plain(app, pagename, templatename, context, doctree):
     context["css_files"] = [
         file for file in context.get("css_files", [])
-        if Path(str(getattr(file, "filename", file))).name in STYLES
+        if file_name(file) in STYLES
     ]
     context["script_files"] = []
     for fancy, bare in PLAINER:

@@ -15,11 +15,10 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from notebooks import chapters, claims, read, tags  # noqa: E402
+from notebooks import UNCOMPARED, chapters, claims, read, tags  # noqa: E402
 
 PACKAGES = ("torch", "matplotlib", "ipywidgets", "tiktoken", "transformers",
             "jupyter-book", "sphinx", "myst-nb", "nbval", "pytest")
-UNCOMPARED = {"nbval-ignore-output", "nbval-skip", "gpu"}
 
 
 class FromNotebooks(SphinxDirective):

@@ -29,6 +29,12 @@ MENDED = [
 ]
 
 
+def serves(selector, named):
+    """`.fa-bars:before` draws an icon by name; any other selector always."""
+    names = set(NAME.findall(selector))
+    return not names or bool(names & named)
+
+
 def icons(site):
     """Names and code points of the icons that pages, styles, scripts use."""
     named = set(PLAY)
@@ -38,17 +44,9 @@ def icons(site):
     found = set()
     for file in site.glob("_static/**/*.css"):
         for selector, code in RULE.findall(file.read_text(encoding="utf-8")):
-            # `.fa-bars:before` draws an icon by name; any other rule always.
-            names = set(NAME.findall(selector))
-            if not names or names & named:
+            if serves(selector, named):
                 found.add(int(code, 16))
     return named, found
-
-
-def kept(rule, named):
-    """The rule, or nothing if it draws an icon that no page names."""
-    names = set(NAME.findall(rule[1]))
-    return rule[0] if not names or names & named else ""
 
 
 def cut(file, wanted):
@@ -61,7 +59,7 @@ def cut(file, wanted):
 
 
 def lighten(app, exception):
-    if exception or app.builder.format != "html" or app.builder.name == "epub":
+    if exception or app.builder.format != "html":
         return
     site = Path(app.outdir)
     named, wanted = icons(site)
@@ -72,7 +70,7 @@ def lighten(app, exception):
         file.unlink()
     for style in site.glob("_static/styles/*.css"):
         text = style.read_text(encoding="utf-8")
-        style.write_text(RULE.sub(lambda r: kept(r, named), text), encoding="utf-8")
+        style.write_text(RULE.sub(lambda r: r[0] if serves(r[1], named) else "", text), encoding="utf-8")
     for page in site.rglob("*.html"):
         if page.name == "search.html":
             continue
