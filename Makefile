@@ -6,6 +6,7 @@
 PYTHON ?= python3
 PORT ?= 8000
 PY = .venv/bin/python
+NBVAL = --nbval --nbval-current-env
 
 CHAPTERS := $(wildcard notebooks/*.ipynb)
 PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycache__/*') \
@@ -13,17 +14,20 @@ PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycac
 	$(wildcard src/*/*.py benchmarks/*.json)
 BUILT = _build/html/.built
 
-.PHONY: book test portable lighthouse serve sync execute env clean
+.PHONY: book test test-layer portable lighthouse serve sync execute env clean
 
 book: $(BUILT)
 	@$(PY) tools/pages.py open
 
 test: $(BUILT)
-	@$(PY) -m pytest -n 2 --dist loadfile
+	@$(PY) -m pytest -n 2 --dist loadfile $(NBVAL) notebooks tests
+
+test-layer: env
+	@$(PY) -m pytest -n 2 --dist loadfile tests/layer
 
 portable: env
-	ATEN_CPU_CAPABILITY=default BOOK_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadfile notebooks
-	ATEN_CPU_CAPABILITY=avx2 BOOK_THREADS=2 $(PY) -m pytest -q -n 2 --dist loadfile notebooks
+	ATEN_CPU_CAPABILITY=default BOOK_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadfile $(NBVAL) notebooks
+	ATEN_CPU_CAPABILITY=avx2 BOOK_THREADS=2 $(PY) -m pytest -q -n 2 --dist loadfile $(NBVAL) notebooks
 
 lighthouse: $(BUILT)
 	@$(PY) benchmarks/lighthouse.py

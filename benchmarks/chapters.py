@@ -16,8 +16,9 @@ import torch
 from speed import processor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-from execute import execute  # noqa: E402
-from notebooks import chapters, read  # noqa: E402
+from execute import execute
+
+from notebooks import chapters, read
 
 RESULTS = Path(__file__).with_name("chapters.json")
 
@@ -29,11 +30,19 @@ def main():
         execute(read(path), path.parent)
         seconds[path.stem] = round(time.perf_counter() - began)
         print(f"{path.stem}: {seconds[path.stem]} s", flush=True)
-    RESULTS.write_text(json.dumps({
-        "date": datetime.date.today().isoformat(), "processor": processor(),
-        "threads": int(os.environ.get("BOOK_THREADS", "1")),
-        "torch": torch.__version__, "seconds": seconds,
-    }, indent=1) + "\n")
+    RESULTS.write_text(
+        json.dumps(
+            {
+                "date": datetime.date.today().isoformat(),
+                "processor": processor(),
+                "threads": int(os.environ.get("BOOK_THREADS", "1")),
+                "torch": torch.__version__,
+                "seconds": seconds,
+            },
+            indent=1,
+        )
+        + "\n"
+    )
 
 
 if __name__ == "__main__":

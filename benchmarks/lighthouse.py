@@ -36,8 +36,16 @@ def program():
         FOLDER.mkdir(exist_ok=True)
         npm = Path(sys.executable).with_name("npm")
         done = subprocess.run(
-            [npm, "install", "--no-save", "--no-audit", "--no-fund",
-             "--silent", PACKAGE], cwd=FOLDER,
+            [
+                npm,
+                "install",
+                "--no-save",
+                "--no-audit",
+                "--no-fund",
+                "--silent",
+                PACKAGE,
+            ],
+            cwd=FOLDER,
         )
         if done.returncode:
             sys.exit(f"lighthouse: npm could not fetch {PACKAGE}; network?")
@@ -47,12 +55,24 @@ def program():
 def scores(command, page, form, browser):
     """The four scores of one run, out of 100."""
     done = subprocess.run(
-        [command, page, "--quiet", "--output=json", f"--chrome-flags={CHROME}",
-         f"--only-categories=performance,{','.join(LOWEST)}",
-         *(["--preset=desktop"] if form == "desktop" else [])],
-        capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL,
-        env={**os.environ, "CHROME_PATH": browser,
-             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+        [
+            command,
+            page,
+            "--quiet",
+            "--output=json",
+            f"--chrome-flags={CHROME}",
+            f"--only-categories=performance,{','.join(LOWEST)}",
+            *(["--preset=desktop"] if form == "desktop" else []),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        stdin=subprocess.DEVNULL,
+        env={
+            **os.environ,
+            "CHROME_PATH": browser,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        },
     )
     if done.returncode:
         sys.exit(f"lighthouse: {page}: {done.stderr.strip() or 'no answer'}")
@@ -86,10 +106,18 @@ def main():
                 if row[name] < least
             ]
             rows.append({"page": page, "form": form, **row})
-    RESULTS.write_text(json.dumps({
-        "lighthouse": runs[0][0], "runs": RUNS,
-        "date": datetime.date.today().isoformat(), "pages": rows,
-    }, indent=1) + "\n")
+    RESULTS.write_text(
+        json.dumps(
+            {
+                "lighthouse": runs[0][0],
+                "runs": RUNS,
+                "date": datetime.date.today().isoformat(),
+                "pages": rows,
+            },
+            indent=1,
+        )
+        + "\n"
+    )
     if low:
         sys.exit("lighthouse: too low: " + "; ".join(low))
 

@@ -27,7 +27,7 @@ import time
 import torch
 from torch.nn import functional as F
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/layer"))
 
 from peers import HuggingFaceInputPath, PlainTables, XTransformersInputPath
 

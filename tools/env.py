@@ -43,8 +43,7 @@ def main():
     if sys.version_info < OLDEST:
         sys.exit(
             "env: the book needs Python %d.%d or newer, this is %d.%d; name "
-            "another one: make PYTHON=python3.11 book"
-            % (OLDEST + sys.version_info[:2])
+            "another one: make PYTHON=python3.11 book" % (OLDEST + sys.version_info[:2])
         )
     made = recorded()
     if made == state():
@@ -59,13 +58,28 @@ def main():
             (not fresh or step("making .venv", sys.executable, "-m", "venv", VENV))
             and step(
                 "installing requirements.txt (some minutes the first time)",
-                python, "-m", "pip", "install", "--disable-pip-version-check",
-                "--quiet", "--progress-bar", "on", "-r", "requirements.txt",
+                python,
+                "-m",
+                "pip",
+                "install",
+                "--disable-pip-version-check",
+                "--quiet",
+                "--progress-bar",
+                "on",
+                "-r",
+                "requirements.txt",
             )
             and step(
                 "installing this package",
-                python, "-m", "pip", "install", "--disable-pip-version-check",
-                "--quiet", "--no-deps", "-e", ".",
+                python,
+                "-m",
+                "pip",
+                "install",
+                "--disable-pip-version-check",
+                "--quiet",
+                "--no-deps",
+                "-e",
+                ".",
             )
         )
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 """Run chapters and store what they print, so that a second run changes nothing.
 
-    python tools/execute.py [notebook ...]     all chapters if none is named
+python tools/execute.py [notebook ...]     all chapters if none is named
 """
 
 import os
@@ -16,6 +16,7 @@ from nbclient.exceptions import (
     CellTimeoutError,
     DeadKernelError,
 )
+
 from notebooks import BookError, chapters, read, tags, write
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -41,8 +42,11 @@ def execute(notebook, folder):
 
 def normalise(notebook):
     """Drop what differs from run to run and from machine to machine."""
-    kept = {k: notebook.metadata[k] for k in ("widgets", "accelerator", "colab", "keywords")
-            if k in notebook.metadata}
+    kept = {
+        k: notebook.metadata[k]
+        for k in ("widgets", "accelerator", "colab", "keywords")
+        if k in notebook.metadata
+    }
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": KERNEL, "language_info": {"name": "python"}, **kept}
     )

@@ -21,9 +21,7 @@ def chapters(root=ROOT):
     """The chapters' paths in the order of `_toc.yml`."""
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     files = [c["file"] for part in toc["parts"] for c in part["chapters"]]
-    return [
-        root / f"{f}.ipynb" for f in files if f.startswith("notebooks/")
-    ]
+    return [root / f"{f}.ipynb" for f in files if f.startswith("notebooks/")]
 
 
 def read(path):

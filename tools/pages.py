@@ -1,6 +1,6 @@
 """Build the site, open it, serve it.
 
-    python tools/pages.py build | open | serve [port]
+python tools/pages.py build | open | serve [port]
 """
 
 import functools
@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import yaml
+
 from notebooks import ROOT
 
 HTML = ROOT / "_build/html"
@@ -52,18 +53,34 @@ def ebook():
         for name in ("book_site", "book_tables", "book_epub")
     }
     sphinx["config"].update(
-        html_static_path=["book/_epub"], html_js_files=[], html_css_files=["ebook.css"],
-        project=config["title"], version="1", epub_title=config["title"],
-        epub_basename=EBOOK.stem, epub_tocscope="includehidden", epub_show_urls="no",
-        epub_description="An executable book, as text", epub_contributor=config["author"],
-        epub_identifier=EBOOK.stem, epub_uid=EBOOK.stem,
+        html_static_path=["book/_epub"],
+        html_js_files=[],
+        html_css_files=["ebook.css"],
+        project=config["title"],
+        version="1",
+        epub_title=config["title"],
+        epub_basename=EBOOK.stem,
+        epub_tocscope="includehidden",
+        epub_show_urls="no",
+        epub_description="An executable book, as text",
+        epub_contributor=config["author"],
+        epub_identifier=EBOOK.stem,
+        epub_uid=EBOOK.stem,
     )
     work = ROOT / "_build/ebook"
     work.mkdir()
     changed = work / "_config.yml"
     changed.write_text(yaml.safe_dump(config), encoding="utf-8")
-    jupyter_book("--config", changed, "--path-output", work,
-                 "--builder", "custom", "--custom-builder", "epub")
+    jupyter_book(
+        "--config",
+        changed,
+        "--path-output",
+        work,
+        "--builder",
+        "custom",
+        "--custom-builder",
+        "epub",
+    )
     shutil.copy(work / "_build/epub" / EBOOK.name, EBOOK)
 
 
@@ -94,7 +111,11 @@ class Host(http.server.SimpleHTTPRequestHandler):
     def send_head(self):
         file = Path(self.translate_path(self.path))
         accepts = "gzip" in self.headers.get("Accept-Encoding", "")
-        if file.is_file() and accepts and file.suffix in (".html", ".css", ".js", ".svg"):
+        if (
+            file.is_file()
+            and accepts
+            and file.suffix in (".html", ".css", ".js", ".svg")
+        ):
             return self.answer(200, file)
         return super().send_head()
 
@@ -138,7 +159,9 @@ def serve(port):
     try:
         site = server(port)
     except OSError:
-        sys.exit(f"site: port {port} is in use; name another: make serve PORT={port + 1}")
+        sys.exit(
+            f"site: port {port} is in use; name another: make serve PORT={port + 1}"
+        )
     print(f"site: http://127.0.0.1:{port}/ (Ctrl+C ends)", flush=True)
     try:
         site.serve_forever()

@@ -7,6 +7,7 @@ their system for less motion.
 """
 
 import torch
+
 from book_helpers.figures import COLOURS
 from book_helpers.tokenizer import gpt2_tokenizer
 from embedding_layer import TransformerEmbeddings
@@ -56,7 +57,8 @@ def row(values, x, y, name="", style=""):
         + (
             f'fill="{BLUE if v > 0 else ORANGE}" '
             f'fill-opacity="{min(abs(v) / 0.05, 1) * 0.85 + 0.15:.2f}"/>'
-            if v else f'fill="none" stroke="{MUTED}"/>'
+            if v
+            else f'fill="none" stroke="{MUTED}"/>'
         )
         for i, v in enumerate(values.tolist())
     )
@@ -74,24 +76,38 @@ def draw():
     shown = sorted([0, *ids, 50256])
     height = TOP + 3 * STEP
     at = {i: TOP - 6 + n * (height - TOP) / len(shown) for n, i in enumerate(shown)}
-    heads = {TABLE: "token table", PICKED: "token rows s2", PLACED: "position table s3",
-             SUM: "their sum s4", OUT: "after dropout s5"}
+    heads = {
+        TABLE: "token table",
+        PICKED: "token rows s2",
+        PLACED: "position table s3",
+        SUM: "their sum s4",
+        OUT: "after dropout s5",
+    }
     parts = []
     for x, (one, two, *name) in ((x, text.split()) for x, text in heads.items()):
         parts += [label(one, x + middle, 18, *name), label(two, x + middle, 36, *name)]
     for i in shown:
-        parts += [label(i, TABLE - 8, at[i] + 11, "soft", "end"), row(table[i], TABLE, at[i])]
-        parts.append(label("⋮", TABLE + middle, at[i] + 30, "soft") if i != 50256 else "")
+        parts += [
+            label(i, TABLE - 8, at[i] + 11, "soft", "end"),
+            row(table[i], TABLE, at[i]),
+        ]
+        parts.append(
+            label("⋮", TABLE + middle, at[i] + 30, "soft") if i != 50256 else ""
+        )
     for place, (word, token) in enumerate(zip(words, ids, strict=True)):
         y = TOP + 8 + place * STEP
         move = f"--dx:{TABLE - PICKED}px;--dy:{at[token] - y:.0f}px"
         parts += [
-            label(word, 0, y + 4, "", "start"), label(token, 0, y + 24, "s1 soft", "start"),
+            label(word, 0, y + 4, "", "start"),
+            label(token, 0, y + 24, "s1 soft", "start"),
             row(table[token], PICKED, y, "s2 glide", move),
-            label("+", PLACED - 12, y + 11, "s3"), label(place, PLACED + middle, y + 30, "s3 soft"),
+            label("+", PLACED - 12, y + 11, "s3"),
+            label(place, PLACED + middle, y + 30, "s3 soft"),
             row(places[place], PLACED, y, "s3"),
-            label("=", SUM - 12, y + 11, "s4"), row(total[place], SUM, y, "s4"),
-            label("→", OUT - 12, y + 11, "s5"), row(dropped[place], OUT, y, "s5"),
+            label("=", SUM - 12, y + 11, "s4"),
+            row(total[place], SUM, y, "s4"),
+            label("→", OUT - 12, y + 11, "s5"),
+            row(dropped[place], OUT, y, "s5"),
         ]
     steps = "".join(f'<li class="step{n}">{s}</li>' for n, s in enumerate(STEPS, 1))
     return (

@@ -1,7 +1,7 @@
 """Write the package from the chapters' tagged cells, or check that it is so.
 
-    python tools/sync.py          write
-    python tools/sync.py --check  change nothing; exit 1 on any difference
+python tools/sync.py          write
+python tools/sync.py --check  change nothing; exit 1 on any difference
 """
 
 import ast
@@ -11,6 +11,7 @@ from itertools import zip_longest
 
 import nbformat
 import yaml
+
 from notebooks import ROOT, BookError, chapters, read, tags, write
 
 PACKAGE = "src/embedding_layer"
@@ -96,15 +97,12 @@ def modules(root=ROOT):
                 name = tag.removeprefix("src:")
                 if not name.endswith(".py") or not name[:-3].isidentifier():
                     raise BookError(
-                        f"{where}: tag `{tag}` names no file; write "
-                        "src:<file>.py"
+                        f"{where}: tag `{tag}` names no file; write src:<file>.py"
                     )
                 if name in BY_HAND:
                     raise BookError(f"{where}: {name} is written by hand")
                 check_cell(cell.source, where, defined)
-                found.setdefault(name, Module(name)).add(
-                    cell.source, path.name, number
-                )
+                found.setdefault(name, Module(name)).add(cell.source, path.name, number)
     return found
 
 

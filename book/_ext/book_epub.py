@@ -12,16 +12,27 @@ from book_site import file_name
 from sphinx.builders.epub3 import Epub3Builder
 
 # What dresses the pages of a site.
-DRESSERS = ("sphinx_book_theme", "pydata_sphinx_theme", "jupyter_book",
-            "sphinx_thebe", "sphinx_copybutton", "sphinx_togglebutton",
-            "sphinx_design", "sphinxext", "sphinx_sitemap", "notfound")
+DRESSERS = (
+    "sphinx_book_theme",
+    "pydata_sphinx_theme",
+    "jupyter_book",
+    "sphinx_thebe",
+    "sphinx_copybutton",
+    "sphinx_togglebutton",
+    "sphinx_design",
+    "sphinxext",
+    "sphinx_sitemap",
+    "notfound",
+)
 STYLES = ("pygments.css", "epub.css", "ebook.css")
 PLAINER = [
     (re.compile(r"var\(--fig-\w+, (#[0-9a-f]{6})\)"), r"\1"),
     (re.compile(r"<script.*?</script>|<label class=\"pause\">.*?</label>", re.S), ""),
     # A folded cell's two titles, one of which the site's style hides.
-    (re.compile(r"<summary [^>]*>\s*<p [^>]*>(.*?)</p>.*?</summary>", re.S),
-     r"<summary>\1</summary>"),
+    (
+        re.compile(r"<summary [^>]*>\s*<p [^>]*>(.*?)</p>.*?</summary>", re.S),
+        r"<summary>\1</summary>",
+    ),
     (re.compile(r'<a [^>]*href="\.\./embedding-layer\.epub"[^>]*>(.*?)</a>'), r"\1"),
     (re.compile(r'(href="\.\./notebooks/\w+)\.html'), r"\1.xhtml"),
 ]
@@ -46,7 +57,9 @@ class Ebook(Epub3Builder):
             return item[1] + (f' properties="{" ".join(held)}"' if held else "") + "/>"
 
         text = listed.read_text(encoding="utf-8")
-        text = re.sub(r'(<item [^>]*href="([^"]+\.xhtml)"[^>]*xml")\s*/>', declare, text)
+        text = re.sub(
+            r'(<item [^>]*href="([^"]+\.xhtml)"[^>]*xml")\s*/>', declare, text
+        )
         listed.write_text(text, encoding="utf-8")
 
 
@@ -60,8 +73,7 @@ def undress(app):
 
 def plain(app, pagename, templatename, context, doctree):
     context["css_files"] = [
-        file for file in context.get("css_files", [])
-        if file_name(file) in STYLES
+        file for file in context.get("css_files", []) if file_name(file) in STYLES
     ]
     context["script_files"] = []
     for fancy, bare in PLAINER:

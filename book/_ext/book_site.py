@@ -63,9 +63,17 @@ class Meanings(SphinxTransform):
     default_priority = 510
     # Chapters that use the word in another sense.
     OTHERWISE = {"cosine": "02 03", "embedding": "03 06", "vocabulary": "05"}
-    FIXED = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title,
-             nodes.math, nodes.math_block, nodes.strong, nodes.raw,
-             addnodes.pending_xref)
+    FIXED = (
+        nodes.literal,
+        nodes.literal_block,
+        nodes.reference,
+        nodes.title,
+        nodes.math,
+        nodes.math_block,
+        nodes.strong,
+        nodes.raw,
+        addnodes.pending_xref,
+    )
 
     def apply(self, **kwargs):
         if not self.env.docname.startswith("notebooks/"):
@@ -74,13 +82,20 @@ class Meanings(SphinxTransform):
         text = (book / "glossary.md").read_text(encoding="utf-8")
         terms = re.findall(r"^(\w[^\n]*)\n  \w", text, re.M)
         sources = (book / "references.bib").read_text(encoding="utf-8")
-        titles = {re.sub("[{}]", "", t) for t in re.findall(r"title = \{(.*)\},", sources)}
+        titles = {
+            re.sub("[{}]", "", t) for t in re.findall(r"title = \{(.*)\},", sources)
+        }
         for title in list(self.document.findall(nodes.emphasis)):
             if title.astext() in titles:
-                title.replace_self(self.link("doc", "/book/bibliography", title.deepcopy()))
+                title.replace_self(
+                    self.link("doc", "/book/bibliography", title.deepcopy())
+                )
         chapter = self.env.docname[10:12]
-        left = {term.lower(): term for term in terms
-                if chapter not in self.OTHERWISE.get(term, "")}
+        left = {
+            term.lower(): term
+            for term in terms
+            if chapter not in self.OTHERWISE.get(term, "")
+        }
         # The longest first: "token id" is not "token".
         longest = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
         pattern = re.compile(rf"\b({longest})s?\b", re.I)
@@ -94,7 +109,10 @@ class Meanings(SphinxTransform):
             term = left.pop(found[1].lower(), None)
             if term:
                 shown = nodes.inline("", found[0], classes=["term"])
-                parts += [nodes.Text(text[done:found.start()]), self.link("term", term, shown)]
+                parts += [
+                    nodes.Text(text[done : found.start()]),
+                    self.link("term", term, shown),
+                ]
                 done = found.end()
         if parts:
             text.parent.replace(text, [*parts, nodes.Text(text[done:])])
@@ -102,7 +120,8 @@ class Meanings(SphinxTransform):
     def fixed(self, node):
         while node is not None:
             if isinstance(node, self.FIXED) or (
-                isinstance(node, nodes.paragraph) and node.astext().startswith("Sources.")
+                isinstance(node, nodes.paragraph)
+                and node.astext().startswith("Sources.")
             ):
                 return True
             node = node.parent
@@ -110,8 +129,14 @@ class Meanings(SphinxTransform):
 
     def link(self, kind, target, shown):
         return addnodes.pending_xref(
-            "", shown, refdomain="std", reftype=kind, reftarget=target,
-            refexplicit=True, refwarn=True, refdoc=self.env.docname,
+            "",
+            shown,
+            refdomain="std",
+            reftype=kind,
+            reftarget=target,
+            refexplicit=True,
+            refwarn=True,
+            refdoc=self.env.docname,
         )
 
 
@@ -182,14 +207,14 @@ def trim(app, pagename, templatename, context, doctree):
             keep.append(script)
     context["script_files"] = keep
     context["css_files"] = [
-        file for file in context.get("css_files", [])
+        file
+        for file in context.get("css_files", [])
         if "thebe" not in (name := file_name(file)) and name not in unused
     ]
     if tail:
         views = rf'(<script type="{re.escape(VIEW)}">)(.*?)(</script>)'
         context["body"] = (
-            re.sub(views, lambda m: still(m, state), context["body"], flags=re.S)
-            + tail
+            re.sub(views, lambda m: still(m, state), context["body"], flags=re.S) + tail
         )
 
 
@@ -223,9 +248,7 @@ def setup(app):
     server = sphinxcontrib.katex.KaTeXServer
     server.start_server_process = server.start_network_socket
     # Otherwise an unknown command is drawn red and the build passes.
-    sphinxcontrib.katex.KATEX_DEFAULT_OPTIONS.update(
-        throwOnError=True, strict="error"
-    )
+    sphinxcontrib.katex.KATEX_DEFAULT_OPTIONS.update(throwOnError=True, strict="error")
     app.add_transform(Keywords)
     app.add_transform(Meanings)
     app.add_post_transform(LeadIns)

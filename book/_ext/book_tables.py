@@ -17,8 +17,18 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 from notebooks import UNCOMPARED, chapters, claims, read, tags  # noqa: E402
 
-PACKAGES = ("torch", "matplotlib", "ipywidgets", "tiktoken", "transformers",
-            "jupyter-book", "sphinx", "myst-nb", "nbval", "pytest")
+PACKAGES = (
+    "torch",
+    "matplotlib",
+    "ipywidgets",
+    "tiktoken",
+    "transformers",
+    "jupyter-book",
+    "sphinx",
+    "myst-nb",
+    "nbval",
+    "pytest",
+)
 
 
 class FromNotebooks(SphinxDirective):
@@ -83,7 +93,9 @@ class ChapterTable(FromNotebooks):
                 r"(\d+ minutes) to read, (.+) to run\.", lead_in(path, "Time.")
             ).groups()
             built = re.sub("^the file ", "", lead_in(path, "You will build"))
-            time = f"{read_time.replace('utes', '')}, {run_time.replace('seconds', 's')}"
+            time = (
+                f"{read_time.replace('utes', '')}, {run_time.replace('seconds', 's')}"
+            )
             rows.append((self.link(path, title(path)), built, time))
             total += int(read_time.split()[0])
         hours = f"{total // 60} h {total % 60} min"
@@ -138,11 +150,22 @@ class Status(FromNotebooks):
             counts = [len(claims(path)), len(cells) - left - gpu, left, gpu]
             total = [a + b for a, b in zip(total, counts)]
             seconds = times["seconds"].get(path.stem)
-            rows.append((self.link(path, title(path)), *map(str, counts),
-                         f"{seconds} s" if seconds else "not measured"))
+            rows.append(
+                (
+                    self.link(path, title(path)),
+                    *map(str, counts),
+                    f"{seconds} s" if seconds else "not measured",
+                )
+            )
         rows.append(("All", *map(str, total), f"{sum(times['seconds'].values())} s"))
-        head = ("Chapter", "Claims", "Cells compared", "Run, not compared",
-                "Need an accelerator", "Run time")
+        head = (
+            "Chapter",
+            "Claims",
+            "Cells compared",
+            "Run, not compared",
+            "Need an accelerator",
+            "Run time",
+        )
         note = (
             f"Run times were measured on {times['date']} on one machine "
             f"({times['processor']}, {times['threads']} thread, torch "

@@ -70,7 +70,10 @@ def lighten(app, exception):
         file.unlink()
     for style in site.glob("_static/styles/*.css"):
         text = style.read_text(encoding="utf-8")
-        style.write_text(RULE.sub(lambda r: r[0] if serves(r[1], named) else "", text), encoding="utf-8")
+        style.write_text(
+            RULE.sub(lambda r: r[0] if serves(r[1], named) else "", text),
+            encoding="utf-8",
+        )
     for page in site.rglob("*.html"):
         if page.name == "search.html":
             continue

@@ -34,9 +34,7 @@ class Slides:
             description=name,
             style={"description_width": "initial"},
         )
-        play = widgets.Play(
-            value=start, min=0, max=len(frames) - 1, interval=900
-        )
+        play = widgets.Play(value=start, min=0, max=len(frames) - 1, interval=900)
         widgets.jslink((play, "value"), (slider, "index"))
         if hasattr(widgets, "Stack"):
             view = widgets.Stack(

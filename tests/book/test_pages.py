@@ -3,8 +3,9 @@
 import inspect
 import re
 
-import embedding_layer
 import pytest
+
+import embedding_layer
 from embedding_layer import devices
 from embedding_layer.contract import check_contract
 from notebooks import ROOT, chapters
@@ -12,8 +13,9 @@ from notebooks import ROOT, chapters
 HTML = ROOT / "_build/html/book"
 PUBLIC = {name: getattr(embedding_layer, name) for name in embedding_layer.__all__}
 PUBLIC["contract.check_contract"] = check_contract
-PUBLIC |= {f"devices.{name}": f for name, f in inspect.getmembers(
-    devices, inspect.isfunction)}
+PUBLIC |= {
+    f"devices.{name}": f for name, f in inspect.getmembers(devices, inspect.isfunction)
+}
 CHAPTERS = {path.stem for path in chapters()}
 
 

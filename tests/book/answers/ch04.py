@@ -125,7 +125,7 @@ WRONG = {
         (lambda x, pe: x + pe[x.shape[1]], "rows 0, 1, 2, 3, 4"),
         (lambda x, pe: x, "Nothing was added"),
         (lambda x, pe: pe[: x.shape[1], 0].expand_as(x), "x is missing"),
-        (lambda x, pe: (x.transpose(0, 1) + pe[: x.shape[1]]), "(5, 3, 2)"),
+        (lambda x, pe: x.transpose(0, 1) + pe[: x.shape[1]], "(5, 3, 2)"),
         (add_in_place, "The x that was given has changed"),
         (mends_the_table_too, "The table that was given has changed"),
         (by_the_longer_axis, "wrong for (4, 4, 2)"),

@@ -31,9 +31,7 @@ def one_by_one(emb, ids, mask):
     return torch.cat(steps)
 
 
-def grown(
-    emb, vocab_size, *, fill="rows", end=False, keep=True, rate=True, mode=True
-):
+def grown(emb, vocab_size, *, fill="rows", end=False, keep=True, rate=True, mode=True):
     old = emb.token_embeddings.weight
     max_seq_len = emb.position_embeddings.weight.shape[0]
     p = emb.dropout.p if rate else 0.1
@@ -188,9 +186,9 @@ WRONG = {
         (at(lambda ids, mask: (mask == 0).sum(1, keepdim=True)), "the padding"),
         (at(lambda ids, mask: places(mask) - 5), "is counted from 0"),
         (
-            lambda emb, ids, mask: emb(
-                ids, position_ids=positions_from_mask(mask)
-            )[:, -1:],
+            lambda emb, ids, mask: emb(ids, position_ids=positions_from_mask(mask))[
+                :, -1:
+            ],
             "more than the last column",
         ),
         (

@@ -184,9 +184,7 @@ def test_forward_mode():
 
 def test_checkpointing_draws_the_same_mask_again():
     x = torch.randn(100, requires_grad=True)
-    out = checkpoint(
-        lambda x: Dropout(0.5)(x).sin(), x, use_reentrant=False
-    )
+    out = checkpoint(lambda x: Dropout(0.5)(x).sin(), x, use_reentrant=False)
     out.sum().backward()
     assert torch.equal(x.grad == 0, out == 0)
 

@@ -52,9 +52,7 @@ def test_position_ids_and_training(emb):
     compiled = torch.compile(emb, fullgraph=True, backend=counter)
     mask = torch.tensor([[0, 1, 1], [1, 1, 1]])
     ids, where = torch.randint(0, 50, (2, 3)), positions_from_mask(mask)
-    assert torch.equal(
-        compiled(ids, position_ids=where), emb(ids, position_ids=where)
-    )
+    assert torch.equal(compiled(ids, position_ids=where), emb(ids, position_ids=where))
     out = compiled.train()(torch.randint(0, 50, (8, 16)))
     assert 0.03 < (out == 0).float().mean() < 0.2
     out.sum().backward()

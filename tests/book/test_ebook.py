@@ -6,8 +6,9 @@ import zipfile
 from xml.etree import ElementTree
 
 import pytest
-from notebooks import chapters, read
 from pages import EBOOK
+
+from notebooks import chapters, read
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 OPF = "{http://www.idpf.org/2007/opf}"
@@ -42,8 +43,11 @@ def test_pages_are_well_formed_and_quiet(book):
         assert f"{XHTML}script" not in tags and f"{XHTML}input" not in tags, name
         ids = [e.get("id") for e in root.iter() if e.get("id")]
         assert len(ids) == len(set(ids)), name
-        loaded = [e.get("src") or e.get("href", "") for e in root.iter()
-                  if e.tag != f"{XHTML}a"]
+        loaded = [
+            e.get("src") or e.get("href", "")
+            for e in root.iter()
+            if e.tag != f"{XHTML}a"
+        ]
         assert not [link for link in loaded if "://" in link], name
         assert "var(--" not in book.read(name).decode(), name
 
@@ -55,7 +59,9 @@ def test_every_chapter_is_there_in_order_with_its_figures(book):
     for name, path in zip(wanted, chapters(), strict=True):
         figures = [e.get("aria-label") for e in page(book, name).iter(f"{SVG}svg")]
         shown = [
-            output for cell in read(path).cells if cell.cell_type == "code"
+            output
+            for cell in read(path).cells
+            if cell.cell_type == "code"
             for output in cell.outputs
             if {"image/svg+xml", "application/vnd.jupyter.widget-view+json"}
             & set(output.get("data", {}))
@@ -66,7 +72,9 @@ def test_every_chapter_is_there_in_order_with_its_figures(book):
 def test_formulas_are_mathml(book):
     text = "".join(book.read(name).decode() for name in pages(book))
     assert text.count("<math") > 50
-    assert "katex-html" not in text and "\\(" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.S)
+    assert "katex-html" not in text and "\\(" not in re.sub(
+        r"<pre.*?</pre>", "", text, flags=re.S
+    )
 
 
 def test_every_link_leads_somewhere(book):
@@ -76,8 +84,11 @@ def test_every_link_leads_somewhere(book):
             if not link or "://" in link or link.startswith("mailto:"):
                 continue
             path, _, fragment = link.partition("#")
-            target = posixpath.normpath(
-                posixpath.join(posixpath.dirname(name), path)) if path else name
+            target = (
+                posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+                if path
+                else name
+            )
             assert target in ids, (name, link)
             assert not fragment or fragment in ids[target], (name, link)
 
@@ -90,5 +101,7 @@ def test_the_list_of_files_is_true(book):
         if item.get("href").endswith(".xhtml"):
             text = book.read(item.get("href")).decode()
             held = set((item.get("properties") or "").split()) - {"nav"}
-            assert held == {n for n, tag in (("svg", "<svg"), ("mathml", "<math")) if tag in text}
+            assert held == {
+                n for n, tag in (("svg", "<svg"), ("mathml", "<math")) if tag in text
+            }
     assert all(ref.get("idref") in items for ref in root.iter(f"{OPF}itemref"))

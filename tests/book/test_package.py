@@ -5,9 +5,10 @@ import re
 import tokenize
 from io import StringIO
 
-import embedding_layer
 import pytest
 import sync
+
+import embedding_layer
 from notebooks import ROOT
 
 # Code lines without docstrings, comments and blanks. It grows with a reason.
@@ -23,8 +24,14 @@ def code_lines(text):
             value = body[0].value
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 docstrings.update(range(value.lineno, value.end_lineno + 1))
-    skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE,
-               tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    skipped = {
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    }
     lines = set()
     for token in tokenize.generate_tokens(StringIO(text).readline):
         if token.type not in skipped:
@@ -33,14 +40,14 @@ def code_lines(text):
 
 
 def test_the_line_budget(record_property, capsys):
-    counts = {
-        file.name: code_lines(file.read_text()) for file in PACKAGE.glob("*.py")
-    }
+    counts = {file.name: code_lines(file.read_text()) for file in PACKAGE.glob("*.py")}
     contract = counts.pop("contract.py")
     layer = sum(counts[name] for name in sync.modules())
     with capsys.disabled():
-        print(f"\ncode lines: layer {layer} of {BUDGET['the layer']}, "
-              f"contract {contract} of {BUDGET['contract.py']}")
+        print(
+            f"\ncode lines: layer {layer} of {BUDGET['the layer']}, "
+            f"contract {contract} of {BUDGET['contract.py']}"
+        )
     assert layer <= BUDGET["the layer"]
     assert contract <= BUDGET["contract.py"]
 
@@ -62,8 +69,13 @@ def test_a_module_imports_torch_and_itself_alone(module):
             names = [node.module]
         for name in names:
             root = name.split(".")[0]
-            assert root in {"torch", "embedding_layer", "math", "numbers",
-                            "operator"}, name
+            assert root in {
+                "torch",
+                "embedding_layer",
+                "math",
+                "numbers",
+                "operator",
+            }, name
 
 
 def test_one_version():

@@ -9,13 +9,18 @@ import sys
 import execute
 import nbformat
 import pytest
+
 from notebooks import ROOT, BookError, read
 
 
 def run(*command, cwd=ROOT, **env):
     return subprocess.run(
-        command, cwd=cwd, env={**os.environ, **env},
-        capture_output=True, text=True, timeout=120,
+        command,
+        cwd=cwd,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
@@ -24,11 +29,18 @@ def copy(tmp_path):
     """The book's sources, to be damaged."""
     for name in ("tools", "notebooks", "src", "book"):
         shutil.copytree(
-            ROOT / name, tmp_path / name,
+            ROOT / name,
+            tmp_path / name,
             ignore=shutil.ignore_patterns("vendor", "__pycache__"),
         )
-    for name in ("_config.yml", "_toc.yml", "requirements.txt",
-                 "constraints.txt", "pyproject.toml", "Makefile"):
+    for name in (
+        "_config.yml",
+        "_toc.yml",
+        "requirements.txt",
+        "constraints.txt",
+        "pyproject.toml",
+        "Makefile",
+    ):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
@@ -120,8 +132,12 @@ def test_a_python_that_is_too_old_is_told_so():
 
 def test_no_network_at_install_keeps_nothing(copy):
     done = run(
-        sys.executable, "tools/env.py", cwd=copy,
-        PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull,
+        sys.executable,
+        "tools/env.py",
+        cwd=copy,
+        PIP_NO_INDEX="1",
+        PIP_FIND_LINKS="",
+        PIP_CONFIG_FILE=os.devnull,
     )
     one_line(done, "could not be made", "network", "Nothing was kept")
     assert not (copy / ".venv").exists()
@@ -134,8 +150,12 @@ def test_a_moved_folder_gets_a_new_environment(copy):
     (old / "python").write_text("#!/no/such/python")
     (copy / ".venv/made-from").write_text("0123 /another/folder")
     done = run(
-        sys.executable, "tools/env.py", cwd=copy,
-        PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull,
+        sys.executable,
+        "tools/env.py",
+        cwd=copy,
+        PIP_NO_INDEX="1",
+        PIP_FIND_LINKS="",
+        PIP_CONFIG_FILE=os.devnull,
     )
     assert "the folder has moved" in done.stdout
     assert not (copy / ".venv").exists(), "nothing half made is kept"

@@ -289,9 +289,11 @@ def test_sizes_of_other_int_types():
 def test_init_std(bad):
     with pytest.raises(ValueError, match="init_std"):
         TransformerEmbeddings(50, 8, 16, init_std=bad)
-    assert not TransformerEmbeddings(50, 8, 16, init_std=0).state_dict()[
-        "token_embeddings.weight"
-    ].any()
+    assert (
+        not TransformerEmbeddings(50, 8, 16, init_std=0)
+        .state_dict()["token_embeddings.weight"]
+        .any()
+    )
 
 
 @pytest.mark.parametrize("bad", [16, 99, -1])

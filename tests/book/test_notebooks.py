@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from notebooks import CLAIM, ROOT, UNCOMPARED, chapters, claims, read, tags
 
 # Cells whose output is not compared, and why. It grows with a reason only.
@@ -14,9 +15,7 @@ WIDEST, LONGEST = 72, 25
 SVG = "image/svg+xml"
 VIEW = "application/vnd.jupyter.widget-view+json"
 
-every_chapter = pytest.mark.parametrize(
-    "path", chapters(), ids=lambda path: path.stem
-)
+every_chapter = pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
 
 
 def code(notebook):
@@ -56,11 +55,19 @@ def test_cells_ran_once_in_order(path):
 def test_kernel_is_one_that_everybody_has(path):
     metadata = read(path).metadata
     assert metadata.kernelspec == {
-        "name": "python3", "display_name": "Python 3", "language": "python",
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
     }
     assert metadata.language_info == {"name": "python"}
-    assert set(metadata) <= {"kernelspec", "language_info", "widgets",
-                             "accelerator", "colab", "keywords"}
+    assert set(metadata) <= {
+        "kernelspec",
+        "language_info",
+        "widgets",
+        "accelerator",
+        "colab",
+        "keywords",
+    }
 
 
 @every_chapter
@@ -77,8 +84,13 @@ def test_form(path):
     texts = markdown(read(path))
     assert texts[0].startswith("# ")
     opening = "\n".join(texts[:2])
-    for lead in ("**Question.**", "**Answer in short.**", "**You will build**",
-                 "| Before you start |", "**Time.**"):
+    for lead in (
+        "**Question.**",
+        "**Answer in short.**",
+        "**You will build**",
+        "| Before you start |",
+        "**Time.**",
+    ):
         assert lead in opening, lead
     headings = re.findall(r"^## (.+)$", "\n".join(texts), re.M)
     assert headings[-2:] == ["Exercises", "Summary"]
@@ -89,8 +101,7 @@ def test_form(path):
 @every_chapter
 def test_cells_fit_the_page(path):
     for number, cell in enumerate(read(path).cells, 1):
-        special = any(t.startswith("src:") or t == "colab-install"
-                      for t in tags(cell))
+        special = any(t.startswith("src:") or t == "colab-install" for t in tags(cell))
         if cell.cell_type == "code" and not special:
             lines = cell.source.splitlines()
             assert len(lines) <= LONGEST, f"cell {number}: {len(lines)} lines"
@@ -121,12 +132,14 @@ def test_figures_have_alternative_text_and_print_a_number(path):
 @every_chapter
 def test_one_widget_and_its_frames_have_alternative_text(path):
     notebook = read(path)
-    views = [o for c in code(notebook) for o in c.outputs
-             if VIEW in o.get("data", {})]
+    views = [o for c in code(notebook) for o in c.outputs if VIEW in o.get("data", {})]
     assert len(views) == 1
     (state,) = notebook.metadata.widgets.values()
-    pages = [m["state"]["value"] for m in state["state"].values()
-             if m["model_name"] == "HTMLModel"]
+    pages = [
+        m["state"]["value"]
+        for m in state["state"].values()
+        if m["model_name"] == "HTMLModel"
+    ]
     alts = [re.search(r'aria-label="([^"]+)"', page)[1] for page in pages]
     assert len(set(alts)) == len(pages) >= 5
 
@@ -141,8 +154,9 @@ def test_nothing_on_stderr_and_no_error(path):
 
 @every_chapter
 def test_ignored_cells_stay_in_budget(path):
-    ignored = [c for c in code(read(path))
-               if UNCOMPARED & set(tags(c)) or "NBVAL_" in c.source]
+    ignored = [
+        c for c in code(read(path)) if UNCOMPARED & set(tags(c)) or "NBVAL_" in c.source
+    ]
     assert len(ignored) == IGNORED.get(path.stem, 0)
 
 
@@ -174,7 +188,8 @@ def test_exercises_are_numbered_checked_and_solved(path):
     assert 3 <= len(numbers) <= 5
     verdicts = [
         output.data["text/plain"]
-        for cell in code(notebook) for output in cell.outputs
+        for cell in code(notebook)
+        for output in cell.outputs
         if output.get("data", {}).get("text/plain", "").startswith("Exercise")
     ]
     for number in numbers:
@@ -195,7 +210,9 @@ def test_no_fact_of_one_machine_in_the_outputs(path):
             text = output.get("text", "") + str(
                 output.get("data", {}).get("text/plain", "")
             )
-            assert not re.search(r"/(home|root|tmp|work|usr)/|0x[0-9a-f]{6}|cuda:", text)
+            assert not re.search(
+                r"/(home|root|tmp|work|usr)/|0x[0-9a-f]{6}|cuda:", text
+            )
             assert not re.search(r"\d\.\d{5,}", text), text
 
 

@@ -5,6 +5,7 @@ import shutil
 import nbformat
 import pytest
 import sync
+
 from notebooks import ROOT, BookError
 
 CELL = "import math\n\nLIMIT = 3\n\n\ndef double(x):\n    return 2 * x"
@@ -32,9 +33,7 @@ def save(root, *sources, tag="src:piece.py"):
         cell = nbformat.v4.new_code_cell(source)
         cell.metadata["tags"] = [tag]
         cells.append(cell)
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=cells), root / "notebooks/01_a.ipynb"
-    )
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), root / "notebooks/01_a.ipynb")
 
 
 def piece(root):
@@ -85,8 +84,14 @@ def test_a_name_defined_twice_is_refused(book):
 
 @pytest.mark.parametrize(
     "statement",
-    ["print(double(2))", "for i in range(3):\n    pass", "double(2)",
-     "if LIMIT:\n    pass", "LIMIT += 1", "del LIMIT"],
+    [
+        "print(double(2))",
+        "for i in range(3):\n    pass",
+        "double(2)",
+        "if LIMIT:\n    pass",
+        "LIMIT += 1",
+        "del LIMIT",
+    ],
 )
 def test_a_tagged_cell_that_does_more_than_define_is_refused(book, statement):
     before = piece(book).read_text()

@@ -6,14 +6,16 @@ import sys
 from importlib.metadata import packages_distributions, requires
 
 import pytest
-from notebooks import ROOT, chapters, read
 from packaging.requirements import Requirement
+
+from notebooks import ROOT, chapters, read
 
 THERE = {
     name: version
     for name, version in (
-        line.split("==") for line in
-        (ROOT / "tests/colab.txt").read_text().splitlines() if line[0] != "#"
+        line.split("==")
+        for line in (ROOT / "tests/colab.txt").read_text().splitlines()
+        if line[0] != "#"
     )
 }
 MAGIC = re.compile(r"^(\s*)[%!].*$", re.M)

@@ -26,7 +26,9 @@ def test_the_slider_moves_without_a_kernel(visit, page_name, base):
     assert ground == "rgba(0, 0, 0, 0)", "the page's own ground must show"
 
     handle.focus()
-    last = handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
+    last = handle.get_attribute("aria-valuenow") == handle.get_attribute(
+        "aria-valuemax"
+    )
     page.keyboard.press("ArrowLeft" if last else "ArrowRight")
     picture = page.locator(".widget-subarea .widget-html-content svg:visible")
     shown = picture.get_attribute("aria-label")
@@ -43,7 +45,9 @@ def test_the_slider_moves_without_a_kernel(visit, page_name, base):
     page.mouse.move(track["x"] + track["width"], at["y"] + 2, steps=5)
     page.mouse.up()
     dragged = page.locator(".widget-subarea .widget-readout").inner_text()
-    assert handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
+    assert handle.get_attribute("aria-valuenow") == handle.get_attribute(
+        "aria-valuemax"
+    )
     picture = page.locator(".widget-subarea .widget-html-content svg:visible")
     assert dragged in picture.get_attribute("aria-label")
     caption = page.locator(".widget-subarea .widget-html-content p:visible")
@@ -153,10 +157,18 @@ def test_previous_and_next_are_named(visit, page_name):
 def test_paper_gets_the_text_alone(visit, page_name):
     page = visit(page_name, scheme="dark")
     page.emulate_media(media="print", color_scheme="light")
-    for part in (".bd-sidebar-primary", ".bd-sidebar-secondary",
-                 ".bd-header-article", ".prev-next-footer", ".copybtn"):
+    for part in (
+        ".bd-sidebar-primary",
+        ".bd-sidebar-secondary",
+        ".bd-header-article",
+        ".prev-next-footer",
+        ".copybtn",
+    ):
         assert page.locator(f"{part}:visible").count() == 0, part
     assert page.locator("p.claim:visible").count() > 0
-    assert page.locator("p.claim:visible").first.evaluate(
-        "e => getComputedStyle(e).breakAfter"
-    ) == "avoid"
+    assert (
+        page.locator("p.claim:visible").first.evaluate(
+            "e => getComputedStyle(e).breakAfter"
+        )
+        == "avoid"
+    )

@@ -5,6 +5,7 @@ import pkgutil
 
 import answers
 import pytest
+
 from book_helpers import exercises
 from notebooks import chapters, read
 
@@ -89,8 +90,11 @@ def test_a_chapter_shows_the_progress_of_all_its_exercises(path):
     cells = read(path).cells
     number = int(path.stem[:2])
     shown = [c for c in cells if f"progress({number})" in c.source]
-    wanted = [f"{number}.{i}" for i in range(1, 10)
-              if any(f"**Exercise {number}.{i}.**" in c.source for c in cells)]
+    wanted = [
+        f"{number}.{i}"
+        for i in range(1, 10)
+        if any(f"**Exercise {number}.{i}.**" in c.source for c in cells)
+    ]
     assert len(shown) == 1
     assert shown[0].outputs[0].text == (
         f"Chapter {number}: 0 of {len(wanted)} exercises right. "

@@ -13,7 +13,6 @@ import nbformat
 import pytest
 import torch
 from nbclient import NotebookClient
-from notebooks import ROOT
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
@@ -29,6 +28,7 @@ from embedding_layer import (
     positions_from_mask,
 )
 from embedding_layer.devices import check_optimizer, check_placed, choose_device
+from notebooks import ROOT
 
 PAGE = (ROOT / "book/errors.md").read_text(encoding="utf-8")
 CODE = re.compile(r"(`+)(.+?)\1(?!`)")
@@ -122,9 +122,22 @@ def compare(folder, stored):
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel})
     nbformat.write(notebook, folder / "one.ipynb")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env",
-         "-p", "no:cacheprovider", "-p", "no:xdist", "--color=no", "one.ipynb"],
-        capture_output=True, text=True, cwd=folder,
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--nbval",
+            "--nbval-current-env",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            "--color=no",
+            "one.ipynb",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=folder,
     )
     return done.returncode, done.stdout
 
@@ -245,8 +258,10 @@ def load_longer():
 
 
 def gpt2(prefix=""):
-    return {f"{prefix}wte.weight": torch.ones(10, 8),
-            f"{prefix}wpe.weight": torch.ones(4, 8)}
+    return {
+        f"{prefix}wte.weight": torch.ones(10, 8),
+        f"{prefix}wpe.weight": torch.ones(4, 8),
+    }
 
 
 def find_the_names():
@@ -309,104 +324,159 @@ def this_python_has_it():
 # A function that takes `folder` gets an empty one.
 ENTRIES = {
     "index-out-of-range": (
-        [lambda: nn.Embedding(10, 8)(torch.tensor([10]))], name_the_bad_id),
+        [lambda: nn.Embedding(10, 8)(torch.tensor([10]))],
+        name_the_bad_id,
+    ),
     "id-outside-the-table": ([lambda: layer()(torch.tensor([[10]]))], grow),
-    "minus-100": (
-        [lambda: layer()(torch.tensor([[1, -100]]))], labels_from_a_copy),
+    "minus-100": ([lambda: layer()(torch.tensor([[1, -100]]))], labels_from_a_copy),
     "position-outside-the-table": (
-        [lambda: layer()(IDS, position_ids=torch.tensor([[-1, 0]])),
-         lambda: layer()(IDS, position_ids=torch.tensor([0, 1])),
-         lambda: layer()(IDS, position_ids=torch.tensor([[0.0, 1.0]]))],
-        say_the_places),
+        [
+            lambda: layer()(IDS, position_ids=torch.tensor([[-1, 0]])),
+            lambda: layer()(IDS, position_ids=torch.tensor([0, 1])),
+            lambda: layer()(IDS, position_ids=torch.tensor([[0.0, 1.0]])),
+        ],
+        say_the_places,
+    ),
     "float-ids": (
-        [lambda: nn.Embedding(10, 8)(torch.Tensor([[1, 2]])),
-         lambda: layer()(torch.Tensor([[1, 2]]))],
-        lambda: (layer()(torch.tensor([[1, 2]])),
-                 layer()(torch.Tensor([[1, 2]]).long()))),
+        [
+            lambda: nn.Embedding(10, 8)(torch.Tensor([[1, 2]])),
+            lambda: layer()(torch.Tensor([[1, 2]])),
+        ],
+        lambda: (
+            layer()(torch.tensor([[1, 2]])),
+            layer()(torch.Tensor([[1, 2]]).long()),
+        ),
+    ),
     "not-a-tensor": (
         [lambda: nn.Embedding(10, 8)([1, 2]), lambda: layer()([1, 2])],
-        lambda: layer()(torch.tensor([[1, 2]]))),
+        lambda: layer()(torch.tensor([[1, 2]])),
+    ),
     "texts-of-different-length": (
-        [lambda: torch.tensor([[1, 2], [3]])], pad_on_the_right),
+        [lambda: torch.tensor([[1, 2], [3]])],
+        pad_on_the_right,
+    ),
     "padding-idx": (
         [lambda: layer(padding_idx=10)],
-        lambda: TransformerEmbeddings(11, 8, 4, padding_idx=10)),
+        lambda: TransformerEmbeddings(11, 8, 4, padding_idx=10),
+    ),
     "size-not-positive": (
         [lambda: TransformerEmbeddings(10, 768 / 2, 4)],
-        lambda: TransformerEmbeddings(10, 768 // 2, 4)),
+        lambda: TransformerEmbeddings(10, 768 // 2, 4),
+    ),
     "no-batch-axis": (
         [lambda: layer()(IDS[:, -1])],
-        lambda: (layer()(IDS[0].unsqueeze(0)), layer()(IDS[:, -1:]))),
-    "sequence-too-long": (
-        [lambda: layer()(torch.zeros(1, 9, dtype=torch.long))], crop),
+        lambda: (layer()(IDS[0].unsqueeze(0)), layer()(IDS[:, -1:])),
+    ),
+    "sequence-too-long": ([lambda: layer()(torch.zeros(1, 9, dtype=torch.long))], crop),
     "size-of-tensor-a": (
-        [lambda: torch.zeros(3, 5, 8) + torch.zeros(3, 8),
-         lambda: add_positions(torch.zeros(3, 5, 8), torch.zeros(3, 8)),
-         lambda: check_rows_alone(along_the_batch, IDS.repeat(2, 1)),
-         lambda: check_places_differ(along_the_batch, IDS)],
-        along_the_sequence),
+        [
+            lambda: torch.zeros(3, 5, 8) + torch.zeros(3, 8),
+            lambda: add_positions(torch.zeros(3, 5, 8), torch.zeros(3, 8)),
+            lambda: check_rows_alone(along_the_batch, IDS.repeat(2, 1)),
+            lambda: check_places_differ(along_the_batch, IDS),
+        ],
+        along_the_sequence,
+    ),
     "two-devices": (
-        [on_fake_cuda,
-         NotHere("CUDA's own check of a lookup; fake tensors word it as above"),
-         lambda: torch.zeros(2, device="meta") + torch.zeros(2),
-         lambda: check_placed(mixed(), "cpu")],
-        where_the_ids_are),
+        [
+            on_fake_cuda,
+            NotHere("CUDA's own check of a lookup; fake tensors word it as above"),
+            lambda: torch.zeros(2, device="meta") + torch.zeros(2),
+            lambda: check_placed(mixed(), "cpu"),
+        ],
+        where_the_ids_are,
+    ),
     "device-side-assert": (
-        [NotHere("needs CUDA, and ends the process's GPU work"),
-         NotHere("printed by a CUDA kernel"),
-         NotHere("printed by a newer CUDA kernel")],
-        on_the_cpu),
+        [
+            NotHere("needs CUDA, and ends the process's GPU work"),
+            NotHere("printed by a CUDA kernel"),
+            NotHere("printed by a newer CUDA kernel"),
+        ],
+        on_the_cpu,
+    ),
     "torch-not-compiled-with-cuda": (
-        [NotHere("this PyTorch has CUDA") if torch.version.cuda
-         else lambda: layer().to("cuda")],
-        take_what_is_there),
+        [
+            NotHere("this PyTorch has CUDA")
+            if torch.version.cuda
+            else lambda: layer().to("cuda")
+        ],
+        take_what_is_there,
+    ),
     "copy-out-of-meta": (
-        [lambda: layer(device="meta").to("cpu")], fill_from_a_checkpoint),
-    "two-dtypes": (
-        [lambda: nn.Linear(8, 2).bfloat16()(layer()(IDS))], one_dtype),
+        [lambda: layer(device="meta").to("cpu")],
+        fill_from_a_checkpoint,
+    ),
+    "two-dtypes": ([lambda: nn.Linear(8, 2).bfloat16()(layer()(IDS))], one_dtype),
     "size-mismatch": (
-        [lambda: layer().load_state_dict(TransformerEmbeddings(10, 8, 6).state_dict()),
-         lambda: load_gpt2_tables(TransformerEmbeddings(10, 8, 6), gpt2())],
-        load_longer),
+        [
+            lambda: layer().load_state_dict(
+                TransformerEmbeddings(10, 8, 6).state_dict()
+            ),
+            lambda: load_gpt2_tables(TransformerEmbeddings(10, 8, 6), gpt2()),
+        ],
+        load_longer,
+    ),
     "missing-keys": (
-        [lambda: layer().load_state_dict(gpt2()),
-         lambda: layer().load_state_dict(gpt2()),
-         lambda: load_gpt2_tables(layer(), {})],
-        find_the_names),
-    "weights-only": (
-        [lambda folder: save_and_load(folder, layer())], tensors_only),
+        [
+            lambda: layer().load_state_dict(gpt2()),
+            lambda: layer().load_state_dict(gpt2()),
+            lambda: load_gpt2_tables(layer(), {}),
+        ],
+        find_the_names,
+    ),
+    "weights-only": ([lambda folder: save_and_load(folder, layer())], tensors_only),
     "sparse-gradients": (
-        [lambda: stepped(torch.optim.AdamW, sparse=True),
-         lambda: stepped(torch.optim.SparseAdam, sparse=True)],
-        two_optimizers),
+        [
+            lambda: stepped(torch.optim.AdamW, sparse=True),
+            lambda: stepped(torch.optim.SparseAdam, sparse=True),
+        ],
+        two_optimizers,
+    ),
     "sparse-weight-decay": (
-        [lambda: stepped(torch.optim.SGD, sparse=True, weight_decay=0.1),
-         lambda: stepped(torch.optim.Adagrad, sparse=True, weight_decay=0.1),
-         lambda: nn.utils.clip_grad_norm_(
-             backward(layer(sparse=True)).parameters(), 1.0)],
-        groups),
+        [
+            lambda: stepped(torch.optim.SGD, sparse=True, weight_decay=0.1),
+            lambda: stepped(torch.optim.Adagrad, sparse=True, weight_decay=0.1),
+            lambda: nn.utils.clip_grad_norm_(
+                backward(layer(sparse=True)).parameters(), 1.0
+            ),
+        ],
+        groups,
+    ),
     "optimizer-stayed": (
-        [lambda: moved()[1].step(),
-         lambda: _group_tensors_by_device_and_dtype(
-             [[torch.zeros(2)], [torch.zeros(2, device="meta")]]),
-         lambda: check_optimizer(*reversed(moved()))],
-        load_its_own_state),
+        [
+            lambda: moved()[1].step(),
+            lambda: _group_tensors_by_device_and_dtype(
+                [[torch.zeros(2)], [torch.zeros(2, device="meta")]]
+            ),
+            lambda: check_optimizer(*reversed(moved())),
+        ],
+        load_its_own_state,
+    ),
     "optimizer-holds-others": (
-        [lambda: check_optimizer(*reversed(on_meta_and_back()))], make_it_last),
+        [lambda: check_optimizer(*reversed(on_meta_and_back()))],
+        make_it_last,
+    ),
     "dropout-rate": (
-        [lambda: nn.Dropout(10), lambda: layer(dropout=10),
-         lambda: layer(dropout="0.1")],
-        rates),
+        [
+            lambda: nn.Dropout(10),
+            lambda: layer(dropout=10),
+            lambda: layer(dropout="0.1"),
+        ],
+        rates,
+    ),
     "no-module-named-embedding-layer": (
         [lambda: run_python("-I", "-S", "-c", "import embedding_layer")],
-        this_python_has_it),
+        this_python_has_it,
+    ),
     "cell-outputs-differ": ([outputs_differ], outputs_agree),
     "kernel-died": (
-        [lambda: run_notebook("import os\nos._exit(1)"),
-         NotHere("JupyterLab says it in the browser")],
-        lambda: run_notebook("1")),
-    "widget-model-not-found": (
-        [NotHere("JupyterLab says it in the browser")], None),
+        [
+            lambda: run_notebook("import os\nos._exit(1)"),
+            NotHere("JupyterLab says it in the browser"),
+        ],
+        lambda: run_notebook("1"),
+    ),
+    "widget-model-not-found": ([NotHere("JupyterLab says it in the browser")], None),
 }
 
 
@@ -448,8 +518,11 @@ def test_an_entry_has_its_parts(label):
 
 @pytest.mark.parametrize(
     ("label", "place"),
-    [(label, place) for label, (messages, _) in entries().items()
-     for place in range(len(messages))],
+    [
+        (label, place)
+        for label, (messages, _) in entries().items()
+        for place in range(len(messages))
+    ],
 )
 def test_the_message_is_what_the_page_says(label, place, tmp_path):
     message = entries()[label][0][place]

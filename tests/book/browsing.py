@@ -5,12 +5,14 @@ import threading
 from urllib.parse import urljoin
 
 import pytest
-from notebooks import chapters
 from pages import HTML, Host, chromium, server
 from playwright.sync_api import sync_playwright
 
+from notebooks import chapters
+
 PAGES = sorted(
-    str(p.relative_to(HTML)) for p in HTML.glob("*/*.html")
+    str(p.relative_to(HTML))
+    for p in HTML.glob("*/*.html")
     if not p.parent.name.startswith("_")
 )
 CHAPTERS = [f"notebooks/{path.stem}.html" for path in chapters()]
@@ -41,9 +43,14 @@ def browser():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=path,
-            args=["--no-sandbox", "--disable-gpu", "--disable-sync",
-                  "--disable-background-networking",
-                  "--disable-component-update", "--no-first-run"],
+            args=[
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-sync",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--no-first-run",
+            ],
         )
         yield browser
         browser.close()
@@ -69,9 +76,11 @@ def visit(browser, address):
         page.on("response", lambda r: r.ok or told.append(f"{r.status} {r.url}"))
         page.on(
             "console",
-            lambda m: m.type in ("error", "warning")
-            and not m.text.startswith(KNOWN)
-            and told.append(f"console: {m.text}"),
+            lambda m: (
+                m.type in ("error", "warning")
+                and not m.text.startswith(KNOWN)
+                and told.append(f"console: {m.text}")
+            ),
         )
         page.goto(urljoin(base or address, page_name))
         return page

@@ -4,11 +4,10 @@ import json
 import subprocess
 import sys
 
-from notebooks import ROOT, chapters, read
+import lighthouse
+import speed
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import lighthouse  # noqa: E402
-import speed  # noqa: E402
+from notebooks import ROOT, chapters, read
 
 RECORD = json.loads((ROOT / "benchmarks/results.json").read_text())
 
@@ -28,8 +27,15 @@ def test_chapter_6_shows_the_stored_results_and_names_the_machine():
 
 def test_the_benchmark_runs_and_writes_its_results(tmp_path):
     file = tmp_path / "results.json"
-    command = [sys.executable, ROOT / "benchmarks/speed.py", "--quick",
-               "--rounds", "1", "--json", file]
+    command = [
+        sys.executable,
+        ROOT / "benchmarks/speed.py",
+        "--quick",
+        "--rounds",
+        "1",
+        "--json",
+        file,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert set(json.loads(file.read_text())["milliseconds"]) == set(speed.TARGETS)

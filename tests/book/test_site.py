@@ -13,8 +13,9 @@ import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
 from browsing import CHAPTERS, PAGES, by_http_and_from_a_file, wake
-from notebooks import ROOT, chapters, claims
 from pages import HTML, Host
+
+from notebooks import ROOT, chapters, claims
 
 # What a page may send before a widget is near, and with its widgets alive.
 STILL, ALIVE = 300_000, 800_000
@@ -41,8 +42,7 @@ def test_a_page_is_whole_and_fits_a_phone(visit, page_name, base):
 def test_axe_finds_nothing(visit, page_name):
     """WCAG 2.1, level A and AA, wide and light, narrow and dark, widgets alive."""
     # Its preloading would ask for style sheets at addresses of its own making.
-    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"],
-             "preload": False}
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "preload": False}
     for scheme, width in (("light", 1280), ("dark", 390)):
         page = visit(page_name, width=width, scheme=scheme)
         wake(page)
@@ -50,7 +50,8 @@ def test_axe_finds_nothing(visit, page_name):
         assert len(found["passes"]) > 5
         assert [
             (fault["id"], node["html"][:200])
-            for fault in found["violations"] for node in fault["nodes"]
+            for fault in found["violations"]
+            for node in fault["nodes"]
         ] == [], scheme
 
 
@@ -106,8 +107,7 @@ def test_figures_are_legible(visit, page_name, scheme):
     """WCAG: 4.5:1 for text, 3:1 for lines, on the page's own ground."""
     page = visit(page_name, scheme=scheme)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    names = {"ink": 4.5, "muted": 4.5, "blue": 3, "orange": 3, "green": 3,
-             "purple": 3}
+    names = {"ink": 4.5, "muted": 4.5, "blue": 3, "orange": 3, "green": 3, "purple": 3}
     for name, wanted in names.items():
         colour = page.evaluate(
             """name => {
@@ -127,8 +127,7 @@ def contrast(one, two):
     def luminance(colour):
         parts = [int(n) / 255 for n in re.findall(r"\d+", colour)[:3]]
         r, g, b = (
-            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-            for c in parts
+            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts
         )
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
@@ -190,21 +189,29 @@ def test_the_publishing_workflow_fills_in_every_address():
     """Its one sed line, run on our configuration."""
     steps = yaml.safe_load((ROOT / ".github/workflows/book.yml").read_text())
     (line,) = [
-        row for step in steps["jobs"]["publish"]["steps"]
-        for row in step.get("run", "").splitlines() if row.startswith("sed")
+        row
+        for step in steps["jobs"]["publish"]["steps"]
+        for row in step.get("run", "").splitlines()
+        if row.startswith("sed")
     ]
     forge = {
-        "GITHUB_SERVER_URL": "https://forge.example", "GITHUB_REF_NAME": "next",
-        "GITHUB_REPOSITORY": "somebody/fork", "BASE_URL": "https://somebody.example/fork",
+        "GITHUB_SERVER_URL": "https://forge.example",
+        "GITHUB_REF_NAME": "next",
+        "GITHUB_REPOSITORY": "somebody/fork",
+        "BASE_URL": "https://somebody.example/fork",
     }
     done = subprocess.run(
         ["bash", "-c", line.replace("-i ", "").replace("_config.yml", "")],
-        input=(ROOT / "_config.yml").read_text(), capture_output=True, text=True,
-        env=forge | {"PATH": os.environ["PATH"]}, check=True,
+        input=(ROOT / "_config.yml").read_text(),
+        capture_output=True,
+        text=True,
+        env=forge | {"PATH": os.environ["PATH"]},
+        check=True,
     )
     config = yaml.safe_load(done.stdout)
     assert config["repository"] == {
-        "url": "https://forge.example/somebody/fork", "branch": "next",
+        "url": "https://forge.example/somebody/fork",
+        "branch": "next",
     }
     assert config["html"]["baseurl"] == "https://somebody.example/fork/"
     assert "your_account" not in done.stdout
@@ -242,7 +249,9 @@ def test_chapters_lead_to_the_glossary_and_the_sources(page_name):
     terms = [link for link in links if "glossary.html#term-" in link]
     assert len(terms) >= 2 and len(set(terms)) == len(terms)
     text = (HTML / page_name).read_text(encoding="utf-8")
-    papers = re.findall(r"et al\., (?:<[^>]+>)*<em>|et al\., (<a [^>]*bibliography)", text)
+    papers = re.findall(
+        r"et al\., (?:<[^>]+>)*<em>|et al\., (<a [^>]*bibliography)", text
+    )
     assert all(papers), "a paper of the Sources is not in references.bib"
 
 
