@@ -1,6 +1,9 @@
 """Checks for the exercises. Each says what is wrong, not only that it is."""
 
+import math
 from functools import wraps
+
+import torch
 
 # Number of an exercise -> whether the reader has had it right in this session.
 RIGHT = {}
@@ -35,7 +38,10 @@ def exercise(number):
             if answer is ...:
                 return Verdict(number, "not answered yet.", answered=False)
             try:
-                praise = check(answer)
+                # The reader's session keeps its own random numbers.
+                with torch.random.fork_rng(devices=[]):
+                    torch.manual_seed(0)
+                    praise = check(answer)
             except Blank:
                 return Verdict(number, "not answered yet.", answered=False)
             except Wrong as wrong:
@@ -83,6 +89,38 @@ def expect(condition, message):
     """Tell the reader `message` unless the condition holds."""
     if not condition:
         raise Wrong(message)
+
+
+def number_of(answer, example="100"):
+    """A finite float from an int, a float or a one-number tensor or array."""
+    number = math.nan
+    if not isinstance(answer, (str, bool)):
+        try:
+            number = float(answer)
+        except (TypeError, ValueError, RuntimeError):
+            pass
+    expect(math.isfinite(number), f"Give a number, such as {example}.")
+    return number
+
+
+def tensor_of(answer, shape=None):
+    """A tensor from a tensor, an array or nested lists of one shape."""
+    try:
+        tensor = torch.as_tensor(answer)
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = type(answer).__name__
+        raise Wrong(f"Return a tensor; your {kind} is none: {error}.") from None
+    expect(
+        shape is None or tensor.shape == shape,
+        f"The shape is {tuple(tensor.shape)}, asked was {shape and tuple(shape)}.",
+    )
+    return tensor
+
+
+def unchanged(before, after, name):
+    """The reader's function was lent a tensor and gave it back as it was."""
+    same = before.dtype == after.dtype and torch.equal(before, after)
+    expect(same, f"Your function changed {name}; work on a copy of it.")
 
 
 def chosen(answer, offered):
