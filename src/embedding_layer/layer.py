@@ -26,8 +26,8 @@ from embedding_layer.torch_internals import (
 )
 
 # What a lookup runs, before anybody can have replaced it.
-CALL, EMBEDDING = nn.Module.__call__, F.embedding
-FORWARD, LOOK_UP = EmbeddingTable.forward, EmbeddingTable.look_up
+CALL, FORWARD = nn.Module.__call__, EmbeddingTable.forward
+BASE_FORWARD, EMBEDDING = nn.Embedding.forward, F.embedding
 
 
 def count_rows(table: nn.Module) -> int | None:
@@ -89,7 +89,7 @@ def may_add_in_place(
         and not has_own_call(tokens, positions)
         # what they run was not replaced
         and TokenEmbedding.forward is PositionEmbedding.forward is FORWARD
-        and TokenEmbedding.look_up is PositionEmbedding.look_up is LOOK_UP
+        and nn.Embedding.forward is BASE_FORWARD
         and F.embedding is EMBEDDING
         and nn.Module.__call__ is CALL
     ):
@@ -113,6 +113,22 @@ def may_add_in_place(
         and not positions.sparse
         and not positions.scale_grad_by_freq
     )
+
+
+def look_up(tokens: TokenEmbedding, input_ids: Tensor) -> Tensor:
+    """`tokens(input_ids)` for a table that `may_add_in_place`, only faster."""
+    try:
+        return F.embedding(
+            input_ids,
+            weight_of(tokens),
+            tokens.padding_idx,
+            tokens.max_norm,
+            tokens.norm_type,
+            tokens.scale_grad_by_freq,
+            tokens.sparse,
+        )  # (batch, seq_len, d_model)
+    except IndexError:
+        return tokens.forward(input_ids)  # raises too, and names the id
 
 
 class TransformerEmbeddings(nn.Module):
@@ -197,7 +213,7 @@ class TransformerEmbeddings(nn.Module):
         parts = parts_of(self)  # self.token_embeddings is slower
         tokens, positions = parts["token_embeddings"], parts["position_embeddings"]
         if position_ids is None and may_add_in_place(tokens, positions, input_ids):
-            x: Tensor = tokens.look_up(input_ids, weight_of(tokens))
+            x = look_up(tokens, input_ids)  # (batch, seq_len, d_model)
             x.add_(weight_of(positions)[: x.size(1)])  # (batch, seq_len, d_model)
         else:
             if position_ids is None:
@@ -206,8 +222,8 @@ class TransformerEmbeddings(nn.Module):
                 check_position_ids(position_ids, input_ids)
             x = add_positions(tokens(input_ids), positions(position_ids))
             # x: (batch, seq_len, d_model)
-        x = parts["dropout"](x)  # (batch, seq_len, d_model)
-        return x
+        output: Tensor = parts["dropout"](x)  # (batch, seq_len, d_model)
+        return output
 
 
 def load_gpt2_tables(
