@@ -12,12 +12,12 @@ from embedding_layer.position_embedding import positions_from_mask
 from embedding_layer.token_embedding import TokenEmbedding
 
 
-def places(mask):
+def positions(mask):
     return mask.sum(1, keepdim=True) - 1
 
 
 def at(where):
-    """A cached step that takes its places from `where(ids, mask)`."""
+    """A cached step that takes its positions from `where(ids, mask)`."""
 
     def newest(emb, ids, mask):
         return emb(ids[:, -1:], position_ids=where(ids, mask))
@@ -27,7 +27,7 @@ def at(where):
 
 def one_by_one(emb, ids, mask):
     rows = zip(ids.split(1), mask.split(1), strict=True)
-    steps = [emb(i[:, -1:], position_ids=places(m)) for i, m in rows]
+    steps = [emb(i[:, -1:], position_ids=positions(m)) for i, m in rows]
     return torch.cat(steps)
 
 
@@ -177,14 +177,14 @@ WRONG = {
         ({"a", "b", "d"}, "(g) The rows are drawn anew"),
     ],
     "6.2": [
-        (lambda emb, ids, mask: emb(ids[:, -1:]), "got place 0"),
-        (at(lambda ids, mask: torch.tensor([[4]])), "got place 4, its column"),
+        (lambda emb, ids, mask: emb(ids[:, -1:]), "got position 0"),
+        (at(lambda ids, mask: torch.tensor([[4]])), "got position 4, its column"),
         (at(lambda ids, mask: mask.sum(1, keepdim=True)), "One too many"),
         (at(lambda ids, mask: mask.sum(1) - 1), "(3, 1) or (1, 1), got (3,)"),
         (at(lambda ids, mask: positions_from_mask(mask)), "got (3, 5)"),
-        (at(lambda ids, mask: places(mask).float()), "got torch.float32"),
+        (at(lambda ids, mask: positions(mask).float()), "got torch.float32"),
         (at(lambda ids, mask: (mask == 0).sum(1, keepdim=True)), "the padding"),
-        (at(lambda ids, mask: places(mask) - 5), "is counted from 0"),
+        (at(lambda ids, mask: positions(mask) - 5), "is counted from 0"),
         (
             lambda emb, ids, mask: emb(ids, position_ids=positions_from_mask(mask))[
                 :, -1:
@@ -192,17 +192,17 @@ WRONG = {
             "more than the last column",
         ),
         (
-            lambda emb, ids, mask: emb(ids[:, :1], position_ids=places(mask)),
+            lambda emb, ids, mask: emb(ids[:, :1], position_ids=positions(mask)),
             "the first tokens",
         ),
         (
-            lambda emb, ids, mask: at(lambda i, m: places(m))(emb, ids, mask)[:, 0],
+            lambda emb, ids, mask: at(lambda i, m: positions(m))(emb, ids, mask)[:, 0],
             "keep the column axis",
         ),
         (
             lambda emb, ids, mask: (
                 emb.token_embeddings(ids[:, -1:])
-                + emb.position_embeddings(places(mask))
+                + emb.position_embeddings(positions(mask))
             ),
             "never called",
         ),
@@ -241,7 +241,7 @@ WRONG = {
 RIGHT = {
     "6.1": [{"a", "b", "d", "g"}, {"(A)", "b", "D", "g"}],
     "6.2": [
-        at(lambda ids, mask: places(mask)),
+        at(lambda ids, mask: positions(mask)),
         at(lambda ids, mask: positions_from_mask(mask)[:, -1:]),
         one_by_one,
     ],
