@@ -85,8 +85,7 @@ def check_6_2(newest):
     )
     expect(
         result.shape != (3, 8),
-        "The shape is (3, 8), not (3, 1, 8): keep the column axis, "
-        "input_ids[:, -1:].",
+        "The shape is (3, 8), not (3, 1, 8): keep the column axis, input_ids[:, -1:].",
     )
     expect(
         result.shape == (3, 1, 8),
@@ -232,6 +231,11 @@ def check_6_3(grow):
         all(p.requires_grad for p in new.parameters()),
         "A table of the new layer does not learn: requires_grad is False.",
     )
+    trained = call(grow, old.train(), 11)
+    expect(
+        trained.training,
+        "The old layer was in training mode, the new one is in eval mode.",
+    )
     for dtype in (torch.float64, torch.bfloat16):
         wide = TransformerEmbeddings(10, 4, 6, padding_idx=2, dtype=dtype).eval()
         ids = torch.arange(6)[None]  # (1, 6)
@@ -247,11 +251,6 @@ def check_6_3(grow):
             "The old table had padding_idx=2, the new one has "
             f"{grown.token_embeddings.padding_idx}.",
         )
-    trained = call(grow, old.train(), 11)
-    expect(
-        trained.training,
-        "The old layer was in training mode, the new one is in eval mode.",
-    )
     return "Tie the head again and rebuild the optimizer, and training can go on."
 
 

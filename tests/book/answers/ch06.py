@@ -9,7 +9,6 @@ from torch import nn
 from embedding_layer.contract import check_contract
 from embedding_layer.layer import TransformerEmbeddings
 from embedding_layer.position_embedding import positions_from_mask
-from embedding_layer.token_embedding import TokenEmbedding
 
 
 def positions(mask):
@@ -47,6 +46,29 @@ def grown(emb, vocab_size, *, fill="rows", end=False, keep=True, rate=True, mode
             state = emb.position_embeddings.state_dict()
             new.position_embeddings.load_state_dict(state)
     return new.train(emb.training) if mode else new
+
+
+def like_it(emb, vocab_size, **options):
+    """A new layer with the old one's sizes, options and state."""
+    tokens = emb.token_embeddings
+    options = {
+        "padding_idx": tokens.padding_idx,
+        "dtype": tokens.weight.dtype,
+        **options,
+    }
+    limit = len(emb.position_embeddings.weight)
+    new = TransformerEmbeddings(
+        vocab_size, emb.d_model, limit, emb.dropout.p, **options
+    )
+    rows = {"token_embeddings.weight": longer(emb, vocab_size)}
+    new.load_state_dict({**emb.state_dict(), **rows})
+    return new.train(emb.training)
+
+
+def with_number(emb, vocab_size):
+    new = swapped(emb, vocab_size)
+    new.token_embeddings.num_embeddings = vocab_size
+    return new
 
 
 def shared(emb, vocab_size):
@@ -95,13 +117,6 @@ def from_one_state(emb, vocab_size):
     rows = {"token_embeddings.weight": longer(emb, vocab_size)}
     new.load_state_dict({**emb.state_dict(), **rows})
     return new.train(emb.training)
-
-
-def replaced(emb, vocab_size):
-    new = copy.deepcopy(emb)
-    new.token_embeddings = TokenEmbedding(vocab_size, emb.d_model)
-    new.token_embeddings.load_state_dict({"weight": longer(emb, vocab_size)})
-    return new
 
 
 def only_shape(layer):
@@ -226,6 +241,8 @@ WRONG = {
         (in_the_old_one, "The old layer has changed"),
         (on_a_leaf, "torch.no_grad()"),
         (loaded, "filled row by row"),
+        (from_one_state, "For a layer of torch.float64"),
+        (lambda emb, v: like_it(emb, v, padding_idx=None), "had padding_idx=2"),
     ],
     "6.4": [
         (only_shape, "0 of 12 wrong layers were caught"),
@@ -245,6 +262,6 @@ RIGHT = {
         at(lambda ids, mask: positions_from_mask(mask)[:, -1:]),
         one_by_one,
     ],
-    "6.3": [grown, from_one_state, replaced],
+    "6.3": [like_it, with_number],
     "6.4": [thorough, contract],
 }
