@@ -12,6 +12,7 @@ import sys
 import nbformat
 import pytest
 import torch
+from chapter import ROOT
 from nbclient import NotebookClient
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -28,7 +29,6 @@ from embedding_layer import (
     positions_from_mask,
 )
 from embedding_layer.devices import check_optimizer, check_placed, choose_device
-from notebooks import ROOT
 
 PAGE = (ROOT / "book/errors.md").read_text(encoding="utf-8")
 CODE = re.compile(r"(`+)(.+?)\1(?!`)")

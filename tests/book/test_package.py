@@ -7,9 +7,9 @@ from io import StringIO
 
 import pytest
 import sync
+from chapter import ROOT
 
 import embedding_layer
-from notebooks import ROOT
 
 # Code lines without docstrings, comments and blanks. It grows with a reason.
 BUDGET = {"the layer": 380, "contract.py": 450}
