@@ -100,8 +100,7 @@ WHY = {
     "use of row 5.",
     "d": "(d) Weight decay shrinks every row, used or not. A zero gradient "
     "does not stop it.",
-    "e": "(e) The lookup sends the padding row no gradient, and no other use "
-    "is left.",
+    "e": "(e) The lookup sends the padding row no gradient, and no other use is left.",
     "f": "(f) `padding_idx` holds for the lookup only. The tied head scores "
     "the padding token too.",
 }
