@@ -57,7 +57,7 @@ def check_token_ids(input_ids: Tensor) -> None:
 
 
 def check_id_range(
-    ids: Tensor, num_rows: int, name: str = "token id", causes: str = TOKEN_CAUSES
+    ids: Tensor, num_rows: int, name: str = "token id", causes: str = ""
 ) -> None:
     """Check that every id names a row of a table. Reads the values.
 
@@ -67,7 +67,7 @@ def check_id_range(
     Args:
         num_rows: how many rows the table has
         name: what the message calls an id
-        causes: a last sentence of the message, for the reader
+        causes: the last sentence of the message
 
     Raises:
         IndexError: names the first id outside 0..num_rows-1 and its index
