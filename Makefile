@@ -6,11 +6,11 @@
 PYTHON ?= python3
 PORT ?= 8000
 PY = .venv/bin/python
-NBVAL = --nbval --nbval-current-env
+NBVAL = --nbval --nbval-current-env --nbval-sanitize-with tests/book/measured.txt
 
 CHAPTERS := $(wildcard notebooks/*.ipynb)
 PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycache__/*') \
-	$(CHAPTERS) _config.yml _toc.yml tools/notebooks.py tools/pages.py \
+	$(CHAPTERS) _config.yml _toc.yml tools/chapter.py tools/pages.py \
 	$(wildcard src/*/*.py benchmarks/*.json)
 BUILT = _build/html/.built
 

@@ -16,20 +16,19 @@ import torch
 from speed import processor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+from chapter import chapters, read
 from execute import execute
-
-from notebooks import chapters, read
 
 RESULTS = Path(__file__).with_name("chapters.json")
 
 
 def main():
     seconds = {}
-    for path in chapters():
+    for chapter in chapters():
         began = time.perf_counter()
-        execute(read(path), path.parent)
-        seconds[path.stem] = round(time.perf_counter() - began)
-        print(f"{path.stem}: {seconds[path.stem]} s", flush=True)
+        execute(read(chapter.path), chapter.path.parent)
+        seconds[chapter.stem] = round(time.perf_counter() - began)
+        print(f"{chapter.stem}: {seconds[chapter.stem]} s", flush=True)
     RESULTS.write_text(
         json.dumps(
             {

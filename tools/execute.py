@@ -10,18 +10,24 @@ import time
 from pathlib import Path
 
 import nbformat
+from chapter import (
+    IGNORED,
+    KEPT,
+    KEPT_IN_A_CELL,
+    KERNEL,
+    LANGUAGE,
+    BookError,
+    chapters,
+    read,
+    tags,
+    write,
+)
 from nbclient import NotebookClient
 from nbclient.exceptions import (
     CellExecutionError,
     CellTimeoutError,
     DeadKernelError,
 )
-
-from notebooks import BookError, chapters, read, tags, write
-
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
-IGNORED = "nbval-ignore-output"
-KEPT = {"tags", "jupyter", "cellView", "mystnb"}
 
 
 def execute(notebook, folder):
@@ -42,19 +48,15 @@ def execute(notebook, folder):
 
 def normalise(notebook):
     """Drop what differs from run to run and from machine to machine."""
-    kept = {
-        k: notebook.metadata[k]
-        for k in ("widgets", "accelerator", "colab", "keywords")
-        if k in notebook.metadata
-    }
+    kept = {k: notebook.metadata[k] for k in KEPT if k in notebook.metadata}
     notebook.metadata = nbformat.from_dict(
-        {"kernelspec": KERNEL, "language_info": {"name": "python"}, **kept}
+        {"kernelspec": KERNEL, "language_info": LANGUAGE, **kept}
     )
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for number, cell in enumerate(notebook.cells, 1):
         cell.id = f"cell-{number:03d}"
         cell.metadata = nbformat.from_dict(
-            {k: v for k, v in cell.metadata.items() if k in KEPT}
+            {k: v for k, v in cell.metadata.items() if k in KEPT_IN_A_CELL}
         )
     text = nbformat.writes(notebook)
     # Widget ids are random: number them in the order of creation.
@@ -108,8 +110,8 @@ def run(path):
 
 
 def main():
-    paths = [Path(name).resolve() for name in sys.argv[1:]]
-    for path in paths or chapters():
+    named = [Path(name).resolve() for name in sys.argv[1:]]
+    for path in named or [chapter.path for chapter in chapters()]:
         began = time.perf_counter()
         try:
             run(path)

@@ -16,8 +16,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import yaml
-
-from notebooks import ROOT
+from chapter import ROOT
 
 HTML = ROOT / "_build/html"
 EBOOK = HTML / "embedding-layer.epub"

@@ -7,11 +7,11 @@ their system for less motion.
 """
 
 import torch
+from chapter import ROOT, write
 
 from book_helpers.figures import COLOURS
 from book_helpers.tokenizer import gpt2_tokenizer
 from embedding_layer import TransformerEmbeddings
-from notebooks import ROOT, write
 
 TARGET = ROOT / "book/picture.html"
 TEXT, D_MODEL, SEED = "dog bites man", 6, 0

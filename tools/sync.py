@@ -11,12 +11,11 @@ from itertools import zip_longest
 
 import nbformat
 import yaml
-
-from notebooks import ROOT, BookError, chapters, read, tags, write
+from chapter import FILE, INSTALL, ROOT, BookError, chapters, read, tags, write
 
 PACKAGE = "src/embedding_layer"
-# Written by hand: the front door, the command, the suite for readers' layers.
-BY_HAND = {"__init__.py", "__main__.py", "contract.py"}
+# Written by hand: the front door, the command, the suite, torch's private names.
+BY_HAND = {"__init__.py", "__main__.py", "contract.py", "torch_internals.py"}
 ALLOWED = (
     ast.Import,
     ast.ImportFrom,
@@ -25,7 +24,6 @@ ALLOWED = (
     ast.FunctionDef,
     ast.ClassDef,
 )
-INSTALL = "colab-install"
 
 
 @dataclass
@@ -90,11 +88,12 @@ def check_cell(source, where, defined):
 def modules(root=ROOT):
     """The package's files as the tagged cells give them, by name."""
     found, defined = {}, {}
-    for path in chapters(root):
-        for number, cell in enumerate(read(path).cells, 1):
-            for tag in (t for t in tags(cell) if t.startswith("src:")):
-                where = f"{path.name} cell {number}"
-                name = tag.removeprefix("src:")
+    for chapter in chapters(root):
+        notebook = chapter.path.name
+        for number, cell in enumerate(chapter.cells, 1):
+            for tag in (t for t in tags(cell) if t.startswith(FILE)):
+                where = f"{notebook} cell {number}"
+                name = tag.removeprefix(FILE)
                 if not name.endswith(".py") or not name[:-3].isidentifier():
                     raise BookError(
                         f"{where}: tag `{tag}` names no file; write src:<file>.py"
@@ -102,7 +101,7 @@ def modules(root=ROOT):
                 if name in BY_HAND:
                     raise BookError(f"{where}: {name} is written by hand")
                 check_cell(cell.source, where, defined)
-                found.setdefault(name, Module(name)).add(cell.source, path.name, number)
+                found.setdefault(name, Module(name)).add(cell.source, notebook, number)
     return found
 
 
@@ -167,7 +166,7 @@ def run(root=ROOT, check=False):
             writes.append((package / module.name, module.text))
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     wanted = install_cell(config)
-    for path in chapters(root):
+    for path in (chapter.path for chapter in chapters(root)):
         notebook = read(path)
         for number, cell in enumerate(notebook.cells, 1):
             if INSTALL in tags(cell) and cell.source != wanted:

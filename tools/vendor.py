@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from notebooks import ROOT
+from chapter import ROOT
 
 VENDOR = ROOT / "book/_static/vendor"
 # (package, folder, what is taken, SHA-512 as npm states it)

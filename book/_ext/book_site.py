@@ -9,6 +9,7 @@ comes near. Bad TeX ends the build.
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -19,9 +20,10 @@ from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-LEAD_IN = re.compile(r"^(Claim|Exercise) (\d+)\.(\d+)\.$")
-STATE = "application/vnd.jupyter.widget-state+json"
-VIEW = "application/vnd.jupyter.widget-view+json"
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from chapter import STATE, VIEW, Chapter, anchor  # noqa: E402
+
+LEAD_IN = re.compile(r"^(Claim|Exercise) (\d+\.\d+)\.$")
 
 
 class LeadIns(SphinxPostTransform):
@@ -34,9 +36,14 @@ class LeadIns(SphinxPostTransform):
             match = LEAD_IN.match(strong.astext())
             paragraph = strong.parent
             if match and paragraph.astext().startswith(strong.astext()):
-                kind, chapter, number = match.groups()
-                paragraph["ids"].append(f"{kind.lower()}-{chapter}-{number}")
-                paragraph["classes"].append(kind.lower())
+                paragraph["ids"].append(anchor(*match.groups()))
+                paragraph["classes"].append(match[1].lower())
+
+
+def chapter_of(env):
+    """The chapter that is being read, or None on another page."""
+    path = Path(env.doc2path(env.docname))
+    return Chapter(path) if path.suffix == ".ipynb" else None
 
 
 class Keywords(SphinxTransform):
@@ -45,13 +52,11 @@ class Keywords(SphinxTransform):
     default_priority = 500
 
     def apply(self, **kwargs):
-        path = Path(self.env.doc2path(self.env.docname))
-        if path.suffix == ".ipynb":
-            metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
-            chapter = self.document.next_node(nodes.section)
+        chapter = chapter_of(self.env)
+        if chapter:
+            start = self.document.next_node(nodes.section)["ids"][0]
             entries = [
-                ("single", word, chapter["ids"][0], "main", None)
-                for word in metadata.get("keywords", [])
+                ("single", word, start, "main", None) for word in chapter.keywords
             ]
             self.document.insert(0, addnodes.index(entries=entries))
 
@@ -61,8 +66,9 @@ class Meanings(SphinxTransform):
     and the title of a source to the bibliography."""
 
     default_priority = 510
-    # Chapters that use the word in another sense.
-    OTHERWISE = {"cosine": "02 03", "embedding": "03 06", "vocabulary": "05"}
+    # Until each chapter says it itself, as `no_glossary` in its metadata.
+    NOT_YET_SAID = {2: ["cosine"], 3: ["cosine", "embedding"], 5: ["vocabulary"]}
+    NOT_YET_SAID[6] = ["embedding"]
     FIXED = (
         nodes.literal,
         nodes.literal_block,
@@ -76,7 +82,8 @@ class Meanings(SphinxTransform):
     )
 
     def apply(self, **kwargs):
-        if not self.env.docname.startswith("notebooks/"):
+        chapter = chapter_of(self.env)
+        if not chapter:
             return
         book = Path(self.env.srcdir) / "book"
         text = (book / "glossary.md").read_text(encoding="utf-8")
@@ -90,12 +97,8 @@ class Meanings(SphinxTransform):
                 title.replace_self(
                     self.link("doc", "/book/bibliography", title.deepcopy())
                 )
-        chapter = self.env.docname[10:12]
-        left = {
-            term.lower(): term
-            for term in terms
-            if chapter not in self.OTHERWISE.get(term, "")
-        }
+        other = chapter.no_glossary or self.NOT_YET_SAID.get(chapter.number, [])
+        left = {term.lower(): term for term in terms if term not in other}
         # The longest first: "token id" is not "token".
         longest = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
         pattern = re.compile(rf"\b({longest})s?\b", re.I)

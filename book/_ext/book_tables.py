@@ -6,16 +6,12 @@ The directives `chapter-table`, `claims` and `status`.
 import json
 import platform
 import re
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
+from chapter import BUDGET, DEEPER, GPU, MAIN, ROOT, UNCOMPARED, chapters, tags
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-from notebooks import UNCOMPARED, chapters, claims, read, tags  # noqa: E402
 
 PACKAGES = (
     "torch",
@@ -36,17 +32,22 @@ class FromNotebooks(SphinxDirective):
 
     def chapters(self):
         found = chapters(Path(self.env.srcdir))
-        for path in found:
-            self.env.note_dependency(str(path))
+        for chapter in found:
+            self.env.note_dependency(str(chapter.path))
         return found
+
+    def record(self, name):
+        """What was measured once and stored."""
+        file = ROOT / "benchmarks" / name
+        self.env.note_dependency(str(file))
+        return json.loads(file.read_text(encoding="utf-8"))
 
     def inline(self, text):
         return self.parse_inline(text, lineno=self.lineno)[0]
 
-    def link(self, path, text, anchor=""):
-        target = self.env.app.builder.get_relative_uri(
-            self.env.docname, f"notebooks/{path.stem}"
-        )
+    def link(self, chapter, text="", anchor=""):
+        text = text or chapter.title
+        target = self.env.app.builder.get_relative_uri(self.env.docname, chapter.page)
         return nodes.reference("", text, refuri=target + anchor, internal=True)
 
     def section(self, name, content):
@@ -70,37 +71,30 @@ class FromNotebooks(SphinxDirective):
         return nodes.table("", group)
 
 
-def title(path):
-    return read(path).cells[0].source.split("\n")[0].lstrip("# ")
-
-
-def lead_in(path, name):
-    """What follows `**name**` in the chapter's opening."""
-    for cell in read(path).cells[:3]:
-        found = re.search(rf"^\*\*{name}\*\* (.*)$", cell.source, re.M)
-        if found:
-            return found[1]
-    raise ValueError(f"{path.name}: no paragraph **{name}** in its opening")
-
-
 class ChapterTable(FromNotebooks):
     """Every chapter, what the reader has at its end, and the time it takes."""
 
     def run(self):
-        rows, total = [], 0
-        for path in self.chapters():
-            read_time, run_time = re.fullmatch(
-                r"(\d+ minutes) to read, (.+) to run\.", lead_in(path, "Time.")
-            ).groups()
-            built = re.sub("^the file ", "", lead_in(path, "You will build"))
-            time = (
-                f"{read_time.replace('utes', '')}, {run_time.replace('seconds', 's')}"
+        seconds = self.record("chapters.json")["seconds"]
+        rows, total = [], [0, 0]
+        for chapter in self.chapters():
+            built = re.sub("^the file ", "", chapter.lead_in("You will build"))
+            minutes = [chapter.minutes(lane) for lane in (MAIN, DEEPER)]
+            total = [a + b for a, b in zip(total, minutes, strict=True)]
+            main, deeper = map(time, minutes)
+            run = seconds.get(chapter.stem)
+            rows.append(
+                (self.link(chapter), built, main, deeper, f"{run} s" if run else "")
             )
-            rows.append((self.link(path, title(path)), built, time))
-            total += int(read_time.split()[0])
-        hours = f"{total // 60} h {total % 60} min"
-        rows.append(("All", "", hours))
-        return [self.table(("Chapter", "You build", "To read, to run"), rows)]
+        rows.append(("All", "", *map(time, total), ""))
+        head = ("Chapter", "You build", "To read", "Deeper", "To run")
+        return [self.table(head, rows)]
+
+
+def time(minutes):
+    """`9 min`, `1 h 5 min`; nothing for nothing."""
+    hours, rest = divmod(minutes, 60)
+    return (f"{hours} h " if hours else "") + f"{rest} min" if minutes else ""
 
 
 class Claims(FromNotebooks):
@@ -108,14 +102,14 @@ class Claims(FromNotebooks):
 
     def run(self):
         result = []
-        for path in self.chapters():
-            items = [self.item(path, claim) for claim in claims(path)]
-            result.append(self.section(title(path), items))
+        for chapter in self.chapters():
+            items = [self.item(chapter, claim) for claim in chapter.claims]
+            result.append(self.section(chapter.title, items))
         return result
 
-    def item(self, path, claim):
+    def item(self, chapter, claim):
         sentence = nodes.paragraph()
-        sentence += self.link(path, f"Claim {claim.number}", f"#{claim.anchor}")
+        sentence += self.link(chapter, f"Claim {claim.number}", f"#{claim.anchor}")
         sentence += nodes.Text(". ")
         sentence += self.inline(claim.sentence)
         item = nodes.container("", sentence, classes=["claim-item"])
@@ -131,28 +125,24 @@ class Status(FromNotebooks):
     def run(self):
         return [
             self.section("Chapters", self.proofs()),
+            self.section("Reading", [self.reading()]),
             self.section("Versions of this build", self.versions()),
             self.section("Lighthouse", self.lighthouse()),
         ]
 
-    def record(self, name):
-        file = ROOT / "benchmarks" / name
-        self.env.note_dependency(str(file))
-        return json.loads(file.read_text(encoding="utf-8"))
-
     def proofs(self):
         times = self.record("chapters.json")
         rows, total = [], [0, 0, 0, 0]
-        for path in self.chapters():
-            cells = [c for c in read(path).cells if c.cell_type == "code"]
-            gpu = sum("gpu" in tags(c) for c in cells)
+        for chapter in self.chapters():
+            cells = chapter.code
+            gpu = sum(GPU in tags(c) for c in cells)
             left = sum(bool(UNCOMPARED & set(tags(c))) for c in cells) - gpu
-            counts = [len(claims(path)), len(cells) - left - gpu, left, gpu]
-            total = [a + b for a, b in zip(total, counts)]
-            seconds = times["seconds"].get(path.stem)
+            counts = [len(chapter.claims), len(cells) - left - gpu, left, gpu]
+            total = [a + b for a, b in zip(total, counts, strict=True)]
+            seconds = times["seconds"].get(chapter.stem)
             rows.append(
                 (
-                    self.link(path, title(path)),
+                    self.link(chapter),
                     *map(str, counts),
                     f"{seconds} s" if seconds else "not measured",
                 )
@@ -172,6 +162,14 @@ class Status(FromNotebooks):
             f"{times['torch']}), each chapter in a fresh kernel."
         )
         return [self.table(head, rows), nodes.paragraph("", "", *self.inline(note))]
+
+    def reading(self):
+        """What the main lane of each chapter asks of a reader."""
+        rows = [("At most", *map(str, BUDGET.values()))]
+        for chapter in self.chapters():
+            rows.append((self.link(chapter), *map(str, chapter.spent.values())))
+        head = ("Main lane", "Words", "Lines of code", "Claims", "Minutes")
+        return self.table((*head, "Words in Deeper"), rows)
 
     def versions(self):
         rows = [("Python", platform.python_version())]

@@ -7,7 +7,7 @@ import torch
 from embedding_layer.layer import TransformerEmbeddings
 
 
-def main():
+def main() -> int:
     """Run the layer once at GPT-2's size; return 0 if the shape is right."""
     vocab_size, d_model, max_seq_len = 50257, 768, 1024
     emb = TransformerEmbeddings(vocab_size, d_model, max_seq_len)

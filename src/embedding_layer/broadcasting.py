@@ -1,10 +1,13 @@
 # Made from notebooks/04_broadcasting.ipynb by `make sync`.
 # Edit the notebook, not this file.
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 
 
-def add_positions(token_rows, position_rows):
+def add_positions(token_rows: Tensor, position_rows: Tensor) -> Tensor:
     """Add position rows to every sequence of a batch, by broadcasting.
 
     Shapes:
@@ -18,6 +21,11 @@ def add_positions(token_rows, position_rows):
 
     Source: Vaswani et al. 2017, section 3.5: the two "can be summed".
     """
+    if token_rows.dim() != 3:
+        raise ValueError(
+            "token rows must have shape (batch, seq_len, d_model), got "
+            f"{tuple(token_rows.shape)}"
+        )
     batch, seq_len, d_model = token_rows.shape
     fitting = ((seq_len, d_model), (1, seq_len, d_model), (batch, seq_len, d_model))
     if position_rows.shape not in fitting:
@@ -29,7 +37,9 @@ def add_positions(token_rows, position_rows):
     return token_rows + position_rows  # (batch, seq_len, d_model)
 
 
-def check_rows_alone(layer, input_ids, tolerance=1e-5):
+def check_sequences_alone(
+    layer: Callable[[Tensor], Tensor], input_ids: Tensor, tolerance: float = 1e-5
+) -> None:
     """Check that a sequence alone gives what it gives inside a batch.
 
     Works on any layer or function without dropout (call layer.eval() first).
@@ -51,21 +61,23 @@ def check_rows_alone(layer, input_ids, tolerance=1e-5):
     with torch.no_grad():
         together = layer(input_ids)  # (batch, seq_len, d_model)
         limit = tolerance * together.abs().max()
-        for row in range(batch):
-            inside = together[row : row + 1]  # (1, seq_len, d_model)
-            alone = layer(input_ids[row : row + 1])  # (1, seq_len, d_model)
+        for i in range(batch):
+            inside = together[i : i + 1]  # (1, seq_len, d_model)
+            alone = layer(input_ids[i : i + 1])  # (1, seq_len, d_model)
             if alone.shape != inside.shape or not (
                 (alone - inside).abs().max() <= limit
             ):
                 raise AssertionError(
-                    f"sequence {row} alone gives something else than in this batch "
+                    f"sequence {i} alone gives something else than in this batch "
                     f"of {batch}: is the batch axis taken for the sequence axis, "
                     "or dropout on?"
                 )
 
 
-def check_places_differ(layer, input_ids, tolerance=1e-5):
-    """Check that one token gives different results at different places.
+def check_positions_differ(
+    layer: Callable[[Tensor], Tensor], input_ids: Tensor, tolerance: float = 1e-5
+) -> None:
+    """Check that one token gives different results at different positions.
 
     Repeats the first token of each sequence over its whole length. Works on
     any layer or function without dropout (call layer.eval() first).
@@ -79,7 +91,8 @@ def check_places_differ(layer, input_ids, tolerance=1e-5):
             as none
 
     Raises:
-        AssertionError: names the first two places that come out the same
+        AssertionError: names the first two positions that come out the same,
+            or the first whose result is not a number
         ValueError: no sequence, or fewer than 2 tokens
     """
     batch, seq_len = input_ids.shape
@@ -88,14 +101,22 @@ def check_places_differ(layer, input_ids, tolerance=1e-5):
     with torch.no_grad():
         output = layer(input_ids[:, :1].repeat(1, seq_len))
         # output: (batch, seq_len, d_model)
+        broken = ~output.isfinite().all(dim=-1)  # (batch, seq_len)
+        if broken.any():
+            i, position = broken.nonzero()[0].tolist()
+            raise AssertionError(
+                f"in sequence {i} position {position} gives NaN or infinity"
+            )
         limit = tolerance * output.abs().max()
-        gaps = output.unsqueeze(2) - output.unsqueeze(1)
-        # gaps: (batch, seq_len, seq_len, d_model)
-        same = (gaps.abs().amax(dim=-1) <= limit).triu(diagonal=1)
-        # same: (batch, seq_len, seq_len), each pair of places once
-    if same.any():
-        row, first, second = same.nonzero()[0].tolist()
-        raise AssertionError(
-            f"in sequence {row} places {first} and {second} give the same for "
-            "equal tokens: no position tells them apart"
-        )
+        # One position at a time: all pairs at once would need seq_len times
+        # the memory of the output.
+        for first in range(seq_len - 1):
+            gaps = output[:, first + 1 :] - output[:, first : first + 1]
+            # gaps: (batch, seq_len - 1 - first, d_model)
+            same = gaps.abs().amax(dim=-1) <= limit  # (batch, seq_len - 1 - first)
+            if same.any():
+                i, later = same.nonzero()[0].tolist()
+                raise AssertionError(
+                    f"in sequence {i} positions {first} and {first + 1 + later} "
+                    "give the same for equal tokens: no position tells them apart"
+                )

@@ -1,20 +1,25 @@
 # Made from notebooks/07_device_placement.ipynb by `make sync`.
 # Edit the notebook, not this file.
 
+from typing import Any
+
 import torch
+from torch import Tensor, nn
+
+from embedding_layer.torch_internals import STORES
 
 
-def choose_device():
+def choose_device() -> torch.device:
     """The accelerator of this machine (CUDA, MPS, XPU, ...), else the CPU.
 
     Source: torch.accelerator, PyTorch 2.6 or later.
     """
-    if torch.accelerator.is_available():
-        return torch.accelerator.current_accelerator()
-    return torch.device("cpu")
+    available = torch.accelerator.is_available()
+    found = torch.accelerator.current_accelerator() if available else None
+    return found or torch.device("cpu")
 
 
-def describe_device(device):
+def describe_device(device: Any) -> str:
     """One line for a log: how many of this kind there are, and their name.
 
     Args:
@@ -28,7 +33,7 @@ def describe_device(device):
     return line
 
 
-def find_tensors(module):
+def find_tensors(module: nn.Module) -> dict[str, tuple[str, Tensor]]:
     """Every tensor that a module and its parts hold, and how they hold it.
 
     Looks into attributes, and into lists, tuples and dicts kept as attributes,
@@ -44,9 +49,8 @@ def find_tensors(module):
     """
     found = {}
     for path, part in module.named_modules():
-        stores = {"parameter": "_parameters", "buffer": "_buffers"}
-        held = [(kind, vars(part)[store]) for kind, store in stores.items()]
-        others = {k: v for k, v in vars(part).items() if k not in stores.values()}
+        held = [(kind, vars(part)[store]) for kind, store in STORES.items()]
+        others = {k: v for k, v in vars(part).items() if k not in STORES.values()}
         held.append(("attribute", others))
         for name, value in others.items():
             if isinstance(value, (list, tuple)):
@@ -56,12 +60,12 @@ def find_tensors(module):
                 held.append(("attribute", inner))
         for kind, values in held:
             for name, value in values.items():
-                if isinstance(value, torch.Tensor):
+                if isinstance(value, Tensor):
                     found[f"{path}.{name}".lstrip(".")] = kind, value
     return found
 
 
-def check_placed(module, device):
+def check_placed(module: nn.Module, device: Any) -> None:
     """Check that every tensor of a module is on `device`.
 
     Args:
@@ -82,7 +86,7 @@ def check_placed(module, device):
         raise RuntimeError(f"not on {device}: " + ", ".join(strays))
 
 
-def check_optimizer(optimizer, module):
+def check_optimizer(optimizer: torch.optim.Optimizer, module: nn.Module) -> None:
     """Check that an optimizer holds a module's own parameters, state included.
 
     Parameters with requires_grad=False may be missing. Meant for PyTorch's own
@@ -105,7 +109,7 @@ def check_optimizer(optimizer, module):
         for key, value in optimizer.state.get(parameter, {}).items():
             # step counters are 0-d and may stay on the CPU
             if (
-                isinstance(value, torch.Tensor)
+                isinstance(value, Tensor)
                 and value.dim()
                 and ((value.device, value.dtype) != (parameter.device, parameter.dtype))
             ):

@@ -3,32 +3,31 @@
 
 import math
 import numbers
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from embedding_layer.torch_internals import is_transformed
 
-def is_transformed():
-    """True while torch.compile, torch.export or torch.func runs the code.
 
-    They rewrite the code themselves: give them its plainest form.
+def check_rate(rate: Any) -> float:
+    """Return `rate` as a float.
+
+    Raises:
+        TypeError: not a number
+        ValueError: outside [0, 1]; NaN is
     """
-    return (
-        torch.compiler.is_compiling()
-        or torch._C._functorch.peek_interpreter_stack() is not None
-    )
-
-
-def check_rate(rate):
-    """Raise unless `rate` is a number in [0, 1]. NaN is not."""
     if isinstance(rate, bool) or not isinstance(rate, numbers.Real):
         raise TypeError(f"dropout must be a number, got {rate!r}")
-    if not 0 <= rate <= 1:
+    value = float(rate)
+    if not 0 <= value <= 1:
         raise ValueError(f"dropout must be between 0 and 1, got {rate!r}")
+    return value
 
 
-def dropout_noise(x, rate):
+def dropout_noise(x: Tensor, rate: float) -> Tensor:
     """Draw what dropout multiplies `x` by: 0 or 1 / (1 - rate), independently.
 
     The CPU's generator makes 64 random bits at a time. Cut into four, they
@@ -50,12 +49,12 @@ def dropout_noise(x, rate):
     torch.ge(cuts, dropped - 2**15, out=noise)  # (count,), 1 = keep
 
     # What rounding down left out, darts make up. A Poisson number of darts at
-    # random places hits each place with probability 1 - exp(-darts_per_place),
+    # random indices hits each index with probability 1 - exp(-mean_darts),
     # independently of the others.
     kept = 1 - dropped / 2**16
-    darts_per_place = math.log(kept / (1 - rate))
-    mean = torch.tensor(count * darts_per_place, dtype=torch.float64, device=device)
-    darts = int(torch.poisson(mean))
+    mean_darts = math.log(kept / (1 - rate))
+    all_darts = torch.tensor(count * mean_darts, dtype=torch.float64, device=device)
+    darts = int(torch.poisson(all_darts))
     if darts:
         noise[torch.randint(count, (darts,), device=device)] = 0  # (count,)
     return noise.div_(1 - rate).view(x.shape)  # x.shape
@@ -69,8 +68,8 @@ class Dropout(nn.Dropout):
     torch.func it is nn.Dropout.
 
     Shapes:
-        x: any shape, floating point
-        result: the shape of x; in eval mode x itself
+        input: any shape, floating point
+        result: the shape of input; in eval mode input itself
 
     Args:
         p: probability of a zero, 0..1
@@ -83,21 +82,22 @@ class Dropout(nn.Dropout):
     Source: Srivastava et al. 2014; torch.nn.Dropout.
     """
 
-    def __init__(self, p=0.5, inplace=False):
-        check_rate(p)
-        super().__init__(p, inplace)
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__(check_rate(p), inplace)
 
-    def forward(self, x):
+    def forward(self, input: Tensor) -> Tensor:
         if not self.training:
-            return x
+            return input
         cuttable = (
             0 < self.p < 0.99  # rates near 1 would need many darts
-            and x.device.type == "cpu"
-            and x.is_floating_point()
-            and type(x) is torch.Tensor
+            and input.device.type == "cpu"
+            and input.is_floating_point()
+            and type(input) is Tensor  # subclasses have rules of their own
             and not is_transformed()
         )
         if not cuttable:
-            return F.dropout(x, self.p, True, self.inplace)  # x.shape
-        noise = dropout_noise(x, self.p)  # x.shape
-        return x.mul_(noise) if self.inplace else x * noise  # x.shape
+            return F.dropout(input, self.p, True, self.inplace)  # input.shape
+        noise = dropout_noise(input, self.p)  # input.shape
+        if self.inplace:
+            return input.mul_(noise)  # input.shape
+        return input * noise  # input.shape

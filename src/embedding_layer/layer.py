@@ -1,41 +1,117 @@
 # Made from notebooks/06_embedding_layer.ipynb by `make sync`.
 # Edit the notebook, not this file.
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from embedding_layer.broadcasting import add_positions
-from embedding_layer.dropout import Dropout, is_transformed
+from embedding_layer.dropout import Dropout
 from embedding_layer.position_embedding import PositionEmbedding, check_position_ids
-from embedding_layer.token_embedding import TokenEmbedding
+from embedding_layer.token_embedding import (
+    INIT_STD,
+    EmbeddingTable,
+    TokenEmbedding,
+)
 from embedding_layer.token_ids import check_token_ids
+from embedding_layer.torch_internals import (
+    has_hooks,
+    has_own_call,
+    is_watched,
+    parts_of,
+    weight_of,
+)
+
+# What a lookup runs, before anybody can have replaced it.
+CALL, EMBEDDING = nn.Module.__call__, F.embedding
+FORWARD, LOOK_UP = EmbeddingTable.forward, EmbeddingTable.look_up
 
 
-def is_plain(module, kind):
-    """True if calling `module` does what class `kind` defines and nothing else."""
-    everywhere = nn.modules.module
-    return type(module) is kind and not (
-        module._forward_pre_hooks
-        or module._forward_hooks
-        or module._backward_pre_hooks
-        or module._backward_hooks
-        or everywhere._global_forward_pre_hooks
-        or everywhere._global_forward_hooks
-        or everywhere._global_backward_pre_hooks
-        or everywhere._global_backward_hooks
-    )
+def count_rows(table: nn.Module) -> int | None:
+    """How many rows a table has; None if it does not tell.
 
-
-def may_add_in_place(token_rows, position_table):
-    """True if rows of `position_table` can be written onto `token_rows`.
-
-    Tensor subclasses and torch.func may refuse to write; and the sum of two
-    dtypes has the wider one.
+    The weight may have been exchanged for a longer one; packed or sharded, its
+    shape is another one than the table's.
     """
+    weight = weight_of(table)
+    if weight is not None and type(weight) in (nn.Parameter, Tensor):
+        if weight.dim() == 2:
+            return int(weight.size(0))
+    rows = getattr(table, "num_embeddings", None)
+    return rows if isinstance(rows, int) else None
+
+
+def number_columns(input_ids: Tensor, positions: nn.Module) -> Tensor:
+    """Positions 0, 1, 2, ... for the columns of `input_ids`, on its device.
+
+    Tools that take per-sample gradients by hooks read the batch off the first
+    axis: where there are hooks, every sequence gets numbers of its own.
+
+    Shapes:
+        input_ids: (batch, seq_len)
+        result: (seq_len,), or (batch, seq_len) where there are hooks
+
+    Raises:
+        ValueError: more columns than the table has positions
+    """
+    batch, seq_len = input_ids.shape
+    max_seq_len = count_rows(positions)
+    if max_seq_len is not None and seq_len > max_seq_len:
+        raise ValueError(
+            f"sequence length {seq_len} exceeds max_seq_len {max_seq_len}; "
+            f"keep the last tokens: input_ids[:, -{max_seq_len}:]"
+        )
+    numbers = torch.arange(seq_len, device=input_ids.device)  # (seq_len,)
+    if has_hooks(positions):
+        return numbers.expand(batch, seq_len)  # (batch, seq_len)
+    return numbers
+
+
+def may_add_in_place(
+    tokens: nn.Module, positions: nn.Module, input_ids: Tensor
+) -> bool:
+    """True if two lookups and an addition in place give just what calling both
+    tables and adding gives: the layer's one short cut.
+
+    Whoever stands between the layer and a table's rows makes it False.
+    """
+    if is_watched():
+        return False  # somebody rewrites the code or sees each operation
+    if not (
+        # neither exchanged nor wrapped, and no subclass
+        type(tokens) is TokenEmbedding
+        and type(positions) is PositionEmbedding
+        # neither hooked, nor given a forward of its own
+        and not has_hooks(tokens, positions)
+        and not has_own_call(tokens, positions)
+        # what they run was not replaced
+        and TokenEmbedding.forward is PositionEmbedding.forward is FORWARD
+        and TokenEmbedding.look_up is PositionEmbedding.look_up is LOOK_UP
+        and F.embedding is EMBEDDING
+        and nn.Module.__call__ is CALL
+    ):
+        return False
+    here, there = weight_of(tokens), weight_of(positions)
     return (
-        type(token_rows) is torch.Tensor
-        and token_rows.dtype == position_table.dtype
-        and not is_transformed()
+        # subclasses (sharded, quantized, fake) have rules of their own
+        type(here) is type(there) is nn.Parameter
+        and type(input_ids) is Tensor
+        # more columns than rows is an error; narrower rows would be stretched
+        and here.dim() == there.dim() == 2
+        and input_ids.size(1) <= there.size(0)
+        and here.size(1) == there.size(1)
+        # the sum of two dtypes has the wider one
+        and here.dtype == there.dtype
+        # a table on meta has no numbers, one elsewhere needs a move
+        and input_ids.device == here.device == there.device
+        # options of nn.Embedding that change rows or gradients
+        and positions.max_norm is None
+        and positions.padding_idx is None
+        and not positions.sparse
+        and not positions.scale_grad_by_freq
     )
 
 
@@ -43,9 +119,12 @@ class TransformerEmbeddings(nn.Module):
     """GPT-2's input layer: token row + position row, then dropout.
 
     Position = column, from 0, in every call, unless position_ids say otherwise.
+    Both tables may be hooked, wrapped, offloaded or exchanged: the result is
+    that of two nn.Embeddings, summed.
 
     Shapes:
-        input_ids: (batch, seq_len), int64 or int32, values 0..vocab_size-1
+        input_ids: (batch, seq_len), int64 or int32, values 0..vocab_size-1;
+            without position_ids seq_len <= max_seq_len
         position_ids: (batch, seq_len) or (1, seq_len), values 0..max_seq_len-1
         result: (batch, seq_len, d_model), in the dtype of the tables
 
@@ -54,75 +133,86 @@ class TransformerEmbeddings(nn.Module):
         d_model: how many numbers stand for one token
         max_seq_len: how many positions there are
         dropout: probability of a zero in training, 0..1
-        padding_idx: this token's row is zero and stays so: what comes out
-            there is the bare position row
+        padding_idx: this token's row starts at zero, and a lookup gives it no
+            gradient: what comes out there is the bare position row. -1 means
+            the last row. A tied head moves the row all the same
         init_std: standard deviation of both tables at the start
         sparse: gradient of the token table holds only the rows that were used
-        device, dtype: of both tables
+        device, dtype: of both tables; a floating-point dtype
 
     Raises:
-        ValueError: at construction a size that is not a positive int or a
-            dropout outside [0, 1]; in a call ids that are not 2-D or a
-            sequence longer than max_seq_len
-        TypeError: ids that are not int64 or int32
-        IndexError: an id outside its table, on the CPU. CUDA stops with a
-            device-side assert; MPS may return zeros without any error
+        ValueError: at construction a size that is not a positive int, a
+            dropout outside [0, 1], an init_std below 0 or not finite, a
+            padding_idx outside the table, an unknown device; in a call ids
+            that are not 2-D, position_ids of another shape, or without
+            position_ids a sequence longer than max_seq_len
+        TypeError: another argument of the wrong kind; ids or position_ids
+            that are no tensor, or not int64 or int32
+        IndexError: an id or position outside its table, on the CPU. CUDA
+            stops with a device-side assert; MPS may return zeros without any
+            error
+
+    Per-sample gradients: torch.func works as it is. Tools that hook the
+    modules need position_ids of shape (batch, seq_len); without position_ids
+    the layer gives a hooked table just these.
 
     Source: Radford et al. 2019 (GPT-2); Hugging Face's GPT2Model.
     """
 
     def __init__(
         self,
-        vocab_size,
-        d_model,
-        max_seq_len,
-        dropout=0.1,
+        vocab_size: int,
+        d_model: int,
+        max_seq_len: int,
+        dropout: float = 0.1,
         *,
-        padding_idx=None,
-        init_std=0.02,
-        sparse=False,
-        device=None,
-        dtype=None,
-    ):
+        padding_idx: int | None = None,
+        init_std: float = INIT_STD,
+        sparse: bool = False,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
-        tables = dict(init_std=init_std, device=device, dtype=dtype)
-        self.token_embeddings = TokenEmbedding(
-            vocab_size, d_model, padding_idx=padding_idx, sparse=sparse, **tables
+        tokens = TokenEmbedding(
+            vocab_size,
+            d_model,
+            padding_idx=padding_idx,
+            init_std=init_std,
+            sparse=sparse,
+            device=device,
+            dtype=dtype,
         )
-        self.position_embeddings = PositionEmbedding(max_seq_len, d_model, **tables)
-        self.dropout = Dropout(dropout)
-        self.d_model = self.token_embeddings.embedding_dim
+        positions = PositionEmbedding(
+            max_seq_len, d_model, init_std=init_std, device=device, dtype=dtype
+        )
+        self.d_model = tokens.embedding_dim
+        self.token_embeddings: nn.Embedding = tokens
+        self.position_embeddings: nn.Embedding = positions
+        self.dropout: nn.Dropout = Dropout(dropout)
 
-    def forward(self, input_ids, *, position_ids=None):
+    def forward(
+        self, input_ids: Tensor, *, position_ids: Tensor | None = None
+    ) -> Tensor:
         check_token_ids(input_ids)
-        seq_len = input_ids.shape[1]
-        parts = self._modules  # self.dropout searches here too, but slowly
+        parts = parts_of(self)  # self.token_embeddings is slower
         tokens, positions = parts["token_embeddings"], parts["position_embeddings"]
-        table = positions.weight  # (max_seq_len, d_model)
-        if seq_len > table.shape[0]:
-            raise ValueError(
-                f"sequence length {seq_len} exceeds max_seq_len {table.shape[0]}; "
-                f"keep the last tokens: input_ids[:, -{table.shape[0]}:]"
-            )
-        if position_ids is not None:
-            check_position_ids(position_ids, input_ids)
-
-        x = tokens(input_ids)  # (batch, seq_len, d_model)
-        if (
-            position_ids is None
-            and is_plain(positions, PositionEmbedding)
-            and is_plain(tokens, TokenEmbedding)  # then nobody else holds x
-            and may_add_in_place(x, table)
-        ):
-            x.add_(table.narrow(0, 0, seq_len))  # (batch, seq_len, d_model)
+        if position_ids is None and may_add_in_place(tokens, positions, input_ids):
+            x: Tensor = tokens.look_up(input_ids, weight_of(tokens))
+            x.add_(weight_of(positions)[: x.size(1)])  # (batch, seq_len, d_model)
         else:
             if position_ids is None:
-                position_ids = torch.arange(seq_len, device=input_ids.device)
-            x = add_positions(x, positions(position_ids))  # (batch, seq_len, d_model)
-        return parts["dropout"](x)  # (batch, seq_len, d_model)
+                position_ids = number_columns(input_ids, positions)
+            else:
+                check_position_ids(position_ids, input_ids)
+            x = add_positions(tokens(input_ids), positions(position_ids))
+            # x: (batch, seq_len, d_model)
+        x = parts["dropout"](x)  # (batch, seq_len, d_model)
+        return x
 
 
-def load_gpt2_tables(emb, state_dict):
+def load_gpt2_tables(
+    emb: TransformerEmbeddings, state_dict: Mapping[str, Tensor]
+) -> None:
     """Copy GPT-2's two tables out of a checkpoint. All or nothing.
 
     The names may carry any prefix: `transformer.wte.weight` is found as well
@@ -139,21 +229,38 @@ def load_gpt2_tables(emb, state_dict):
     Raises:
         KeyError: a table is missing, or there are two of one name
         ValueError: a table has another shape than the module's
+        RuntimeError: a table is on the meta device, here or there: it has no
+            numbers
+        TypeError: a table of the checkpoint is no floating-point tensor
 
     Source: names of OpenAI's GPT-2 as Hugging Face publishes it.
     """
-    ours = {"token_embeddings.weight": "wte.weight"}
-    ours["position_embeddings.weight"] = "wpe.weight"
-    found = {}
-    for name, theirs in ours.items():
+    names = {
+        "token_embeddings.weight": "wte.weight",
+        "position_embeddings.weight": "wpe.weight",
+    }
+    ready = {}
+    for ours, theirs in names.items():
         keys = [key for key in state_dict if ("." + key).endswith("." + theirs)]
         if len(keys) != 1:
             raise KeyError(f"expected one {theirs} in the checkpoint, found {keys}")
-        found[name] = state_dict[keys[0]]
-        have, want = tuple(found[name].shape), tuple(emb.get_parameter(name).shape)
+        key, table = keys[0], emb.get_parameter(ours)
+        rows = state_dict[key]
+        if not isinstance(rows, Tensor) or not rows.is_floating_point():
+            kind = getattr(rows, "dtype", type(rows).__name__)
+            raise TypeError(f"{key} must be a floating-point tensor, got {kind}")
+        have, want = tuple(rows.shape), tuple(table.shape)
         if have != want:
             raise ValueError(
-                f"{keys[0]} has shape {have}, the module's {name} has {want}; "
+                f"{key} has shape {have}, the module's {ours} has {want}; "
                 "build the module with the checkpoint's sizes"
             )
-    emb.load_state_dict(found)
+        for name, tensor in ((key, rows), (ours, table)):
+            if tensor.is_meta:
+                raise RuntimeError(
+                    f"{name} is on the meta device and has no numbers; give the "
+                    "module memory first: emb.to_empty(device='cpu')"
+                )
+        # A copy of the right dtype and device: what can fail fails here.
+        ready[ours] = torch.empty_like(table).copy_(rows)  # table.shape
+    emb.load_state_dict(ready)

@@ -1,57 +1,60 @@
 # Made from notebooks/03_positional_embeddings.ipynb by `make sync`.
 # Edit the notebook, not this file.
 
+from typing import Any
+
 import torch
-from torch import nn
+from torch import Tensor
 
-from embedding_layer.token_embedding import check_size, check_std
-from embedding_layer.token_ids import ID_DTYPES, check_id_range
+from embedding_layer.token_embedding import INIT_STD, EmbeddingTable, check_size
+from embedding_layer.token_ids import ID_DTYPES
 
 
-class PositionEmbedding(nn.Embedding):
+class PositionEmbedding(EmbeddingTable):
     """A table with one learned row per position.
 
     Shapes:
         weight: (max_seq_len, d_model)
-        position_ids: any shape, int64 or int32, values 0..max_seq_len-1
+        input: position ids of any shape, int64 or int32, values
+            0..max_seq_len-1
         result: the same shape + (d_model,)
 
     Args:
         max_seq_len: how many rows
         d_model: how many numbers in a row
         init_std: standard deviation of the start, in the rows' own unit
-        device, dtype: of the table
+        device, dtype: of the table; a floating-point dtype
 
     Raises:
-        ValueError: a size that is not a positive int, a bad init_std
-        IndexError: a position outside the table, on the CPU
+        ValueError: a size that is not a positive int, an init_std below 0 or
+            not finite, an unknown device
+        TypeError: another argument of the wrong kind
+        IndexError: in a call, a position outside the table, on the CPU
 
     Source: Gehring et al. 2017; Radford et al. 2018 (GPT).
     """
 
-    def __init__(self, max_seq_len, d_model, *, init_std=0.02, device=None, dtype=None):
-        check_std(init_std)
-        self.init_std = init_std  # nn.Embedding calls reset_parameters itself
+    id_name = "position id"
+
+    def __init__(
+        self,
+        max_seq_len: int,
+        d_model: int,
+        *,
+        init_std: float = INIT_STD,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__(
             check_size("max_seq_len", max_seq_len),
-            check_size("d_model", d_model),
+            d_model,
+            init_std=init_std,
             device=device,
             dtype=dtype,
         )
 
-    def reset_parameters(self):
-        """Draw all rows anew."""
-        nn.init.normal_(self.weight, std=self.init_std)  # (max_seq_len, d_model)
 
-    def forward(self, position_ids):
-        try:
-            return super().forward(position_ids)  # position_ids.shape + (d_model,)
-        except IndexError:
-            check_id_range(position_ids, self.weight.shape[0], "position id")
-            raise
-
-
-def check_position_ids(position_ids, input_ids):
+def check_position_ids(position_ids: Tensor, input_ids: Tensor) -> None:
     """Check that `position_ids` can say where the tokens of `input_ids` stand.
 
     Shapes:
@@ -62,7 +65,7 @@ def check_position_ids(position_ids, input_ids):
         TypeError: not a tensor, or another dtype
         ValueError: another shape
     """
-    if not isinstance(position_ids, torch.Tensor):
+    if not isinstance(position_ids, Tensor):
         kind = type(position_ids).__name__
         raise TypeError(f"position ids must be a torch.Tensor, got {kind}")
     if position_ids.dtype not in ID_DTYPES:
@@ -77,11 +80,13 @@ def check_position_ids(position_ids, input_ids):
         )
 
 
-def positions_from_mask(mask):
-    """Number the real tokens of each row 0, 1, 2, ... wherever padding stands.
+def positions_from_mask(mask: Tensor) -> Tensor:
+    """Number the real tokens of each sequence 0, 1, 2, ...
 
-    A place before the first real token gets 0; what is computed there is
-    masked by attention.
+    Padding before the first real token gets 0, padding after one the number
+    of the last real token before it: attention has to mask both. Make the
+    mask from the lengths: one made by comparing ids hides real tokens where
+    padding is the end-of-text token.
 
     Shapes:
         mask: (batch, seq_len), true or non-zero where a real token stands
@@ -100,7 +105,13 @@ def positions_from_mask(mask):
     return (seen - 1).clamp(min=0)  # (batch, seq_len)
 
 
-def sinusoidal_table(max_seq_len, d_model, *, device=None, dtype=torch.float32):
+def sinusoidal_table(
+    max_seq_len: int,
+    d_model: int,
+    *,
+    device: Any = None,
+    dtype: torch.dtype = torch.float32,
+) -> Tensor:
     """Rows of sines and cosines: positions that need no training.
 
     Columns 2i and 2i+1 hold sin and cos of position / 10000**(2i / d_model).
@@ -122,10 +133,13 @@ def sinusoidal_table(max_seq_len, d_model, *, device=None, dtype=torch.float32):
     if check_size("d_model", d_model) % 2:
         raise ValueError(f"d_model must be even (sin, cos pairs), got {d_model}")
     # bfloat16 cannot count to 257: work in float32 at least, round at the end
-    like = dict(device=device, dtype=torch.promote_types(dtype, torch.float32))
-    positions = torch.arange(max_seq_len, **like).unsqueeze(1)  # (max_seq_len, 1)
-    exponents = torch.arange(0, d_model, 2, **like) / d_model  # (d_model / 2,)
-    angles = positions / 10000**exponents  # (max_seq_len, d_model / 2)
+    wide = torch.promote_types(dtype, torch.float32)
+    positions = torch.arange(max_seq_len, device=device, dtype=wide)
+    # positions: (max_seq_len,)
+    columns = torch.arange(0, d_model, 2, device=device, dtype=wide)
+    # columns: (d_model / 2,)
+    angles = positions.unsqueeze(1) / 10000 ** (columns / d_model)
+    # angles: (max_seq_len, d_model / 2)
     pairs = torch.stack((angles.sin(), angles.cos()), dim=-1)
     # pairs: (max_seq_len, d_model / 2, 2)
     return pairs.flatten(1).to(dtype)  # (max_seq_len, d_model)

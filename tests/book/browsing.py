@@ -5,17 +5,16 @@ import threading
 from urllib.parse import urljoin
 
 import pytest
+from chapter import chapters
 from pages import HTML, Host, chromium, server
 from playwright.sync_api import sync_playwright
-
-from notebooks import chapters
 
 PAGES = sorted(
     str(p.relative_to(HTML))
     for p in HTML.glob("*/*.html")
     if not p.parent.name.startswith("_")
 )
-CHAPTERS = [f"notebooks/{path.stem}.html" for path in chapters()]
+CHAPTERS = [f"{chapter.page}.html" for chapter in chapters()]
 by_http_and_from_a_file = pytest.mark.parametrize(
     "base", [None, f"{HTML.as_uri()}/"], ids=["http", "file"]
 )

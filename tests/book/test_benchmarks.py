@@ -6,8 +6,7 @@ import sys
 
 import lighthouse
 import speed
-
-from notebooks import ROOT, chapters, read
+from chapter import ROOT, Chapter, chapters
 
 RECORD = json.loads((ROOT / "benchmarks/results.json").read_text())
 
@@ -19,7 +18,7 @@ def test_the_stored_results_keep_every_promise():
 
 
 def test_chapter_6_shows_the_stored_results_and_names_the_machine():
-    cells = read(ROOT / "notebooks/06_embedding_layer.ipynb").cells
+    cells = Chapter(ROOT / "notebooks/06_embedding_layer.ipynb").cells
     (shown,) = [c.source for c in cells if speed.markdown(RECORD) in c.source]
     assert RECORD["processor"] in shown
     assert f"{RECORD['threads']} threads" in shown
@@ -43,7 +42,7 @@ def test_the_benchmark_runs_and_writes_its_results(tmp_path):
 
 def test_the_stored_run_times_are_those_of_all_chapters_and_under_a_minute():
     seconds = json.loads((ROOT / "benchmarks/chapters.json").read_text())["seconds"]
-    assert set(seconds) == {path.stem for path in chapters()}
+    assert set(seconds) == {chapter.stem for chapter in chapters()}
     assert 0 < max(seconds.values()) < 60
 
 

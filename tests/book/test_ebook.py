@@ -6,13 +6,12 @@ import zipfile
 from xml.etree import ElementTree
 
 import pytest
+from chapter import SVG, VIEW, chapters
 from pages import EBOOK
-
-from notebooks import chapters, read
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 OPF = "{http://www.idpf.org/2007/opf}"
-SVG = "{http://www.w3.org/2000/svg}"
+DRAWING = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +53,15 @@ def test_pages_are_well_formed_and_quiet(book):
 
 def test_every_chapter_is_there_in_order_with_its_figures(book):
     links = [e.get("href") for e in page(book, "nav.xhtml").iter(f"{XHTML}a")]
-    wanted = [f"notebooks/{path.stem}.xhtml" for path in chapters()]
+    wanted = [f"{chapter.page}.xhtml" for chapter in chapters()]
     assert [link for link in links if link.startswith("notebooks/")] == wanted
-    for name, path in zip(wanted, chapters(), strict=True):
-        figures = [e.get("aria-label") for e in page(book, name).iter(f"{SVG}svg")]
+    for name, chapter in zip(wanted, chapters(), strict=True):
+        figures = [e.get("aria-label") for e in page(book, name).iter(f"{DRAWING}svg")]
         shown = [
             output
-            for cell in read(path).cells
-            if cell.cell_type == "code"
+            for cell in chapter.code
             for output in cell.outputs
-            if {"image/svg+xml", "application/vnd.jupyter.widget-view+json"}
-            & set(output.get("data", {}))
+            if {SVG, VIEW} & set(output.get("data", {}))
         ]
         assert len(figures) == len(shown) and all(figures), name
 

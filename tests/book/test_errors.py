@@ -12,6 +12,7 @@ import sys
 import nbformat
 import pytest
 import torch
+from chapter import ROOT
 from nbclient import NotebookClient
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -22,13 +23,12 @@ from embedding_layer import (
     TransformerEmbeddings,
     add_positions,
     check_id_range,
-    check_places_differ,
-    check_rows_alone,
+    check_positions_differ,
+    check_sequences_alone,
     load_gpt2_tables,
     positions_from_mask,
 )
 from embedding_layer.devices import check_optimizer, check_placed, choose_device
-from notebooks import ROOT
 
 PAGE = (ROOT / "book/errors.md").read_text(encoding="utf-8")
 CODE = re.compile(r"(`+)(.+?)\1(?!`)")
@@ -203,8 +203,8 @@ def along_the_sequence():
     assert add_positions(x, table[: x.size(1)]).shape == (3, 5, 8)
     emb = TransformerEmbeddings(10, 8, 16).eval()
     ids = torch.randint(0, 10, (3, 5))
-    check_rows_alone(emb, ids)
-    check_places_differ(emb, ids)
+    check_sequences_alone(emb, ids)
+    check_positions_differ(emb, ids)
 
 
 def where_the_ids_are():
@@ -356,7 +356,10 @@ ENTRIES = {
         pad_on_the_right,
     ),
     "padding-idx": (
-        [lambda: layer(padding_idx=10)],
+        [
+            lambda: layer(padding_idx=10),
+            lambda: nn.Embedding(10, 8, padding_idx=10),
+        ],
         lambda: TransformerEmbeddings(11, 8, 4, padding_idx=10),
     ),
     "size-not-positive": (
@@ -372,8 +375,8 @@ ENTRIES = {
         [
             lambda: torch.zeros(3, 5, 8) + torch.zeros(3, 8),
             lambda: add_positions(torch.zeros(3, 5, 8), torch.zeros(3, 8)),
-            lambda: check_rows_alone(along_the_batch, IDS.repeat(2, 1)),
-            lambda: check_places_differ(along_the_batch, IDS),
+            lambda: check_sequences_alone(along_the_batch, IDS.repeat(2, 1)),
+            lambda: check_positions_differ(along_the_batch, IDS),
         ],
         along_the_sequence,
     ),

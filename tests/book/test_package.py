@@ -2,50 +2,41 @@
 
 import ast
 import re
-import tokenize
-from io import StringIO
+import sys
 
 import pytest
 import sync
+from chapter import ROOT
 
 import embedding_layer
-from notebooks import ROOT
 
-# Code lines without docstrings, comments and blanks. It grows with a reason.
-BUDGET = {"the layer": 380, "contract.py": 450}
+# Statements, docstrings not counted: what neither a long signature nor the
+# formatter changes. A tenth of room; beyond it, growth needs a reason.
+BUDGET = {"the layer": 415, "contract.py": 430}
 PACKAGE = ROOT / sync.PACKAGE
 
 
-def code_lines(text):
-    docstrings = set()
-    for node in ast.walk(ast.parse(text)):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
-            value = body[0].value
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                docstrings.update(range(value.lineno, value.end_lineno + 1))
-    skipped = {
-        tokenize.COMMENT,
-        tokenize.NL,
-        tokenize.NEWLINE,
-        tokenize.INDENT,
-        tokenize.DEDENT,
-        tokenize.ENDMARKER,
+def statements(text):
+    """How many statements a module has, its docstrings left out."""
+    nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt)]
+    return len([n for n in nodes if not is_text(n)])
+
+
+def is_text(node):
+    value = getattr(node, "value", None)
+    return isinstance(node, ast.Expr) and isinstance(value, ast.Constant)
+
+
+def test_the_package_stays_small(capsys):
+    counts = {
+        file.name: statements(file.read_text(encoding="utf-8"))
+        for file in PACKAGE.glob("*.py")
     }
-    lines = set()
-    for token in tokenize.generate_tokens(StringIO(text).readline):
-        if token.type not in skipped:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    return len(lines - docstrings)
-
-
-def test_the_line_budget(record_property, capsys):
-    counts = {file.name: code_lines(file.read_text()) for file in PACKAGE.glob("*.py")}
     contract = counts.pop("contract.py")
-    layer = sum(counts[name] for name in sync.modules())
+    layer = counts["torch_internals.py"] + sum(counts[name] for name in sync.modules())
     with capsys.disabled():
         print(
-            f"\ncode lines: layer {layer} of {BUDGET['the layer']}, "
+            f"\nstatements: layer {layer} of {BUDGET['the layer']}, "
             f"contract {contract} of {BUDGET['contract.py']}"
         )
     assert layer <= BUDGET["the layer"]
@@ -60,7 +51,7 @@ def test_every_public_docstring_gives_shapes_errors_or_source():
 
 @pytest.mark.parametrize("module", sorted(sync.modules()))
 def test_a_module_imports_torch_and_itself_alone(module):
-    tree = ast.parse((PACKAGE / module).read_text())
+    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
@@ -68,16 +59,10 @@ def test_a_module_imports_torch_and_itself_alone(module):
         if isinstance(node, ast.ImportFrom):
             names = [node.module]
         for name in names:
-            root = name.split(".")[0]
-            assert root in {
-                "torch",
-                "embedding_layer",
-                "math",
-                "numbers",
-                "operator",
-            }, name
+            ours = {"torch", "embedding_layer"}
+            assert name.split(".")[0] in ours | sys.stdlib_module_names, name
 
 
 def test_one_version():
     version = embedding_layer.__version__
-    assert f"version: {version}" in (ROOT / "CITATION.cff").read_text()
+    assert f"version: {version}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

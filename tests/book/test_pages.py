@@ -4,11 +4,11 @@ import inspect
 import re
 
 import pytest
+from chapter import ROOT, chapters
 
 import embedding_layer
 from embedding_layer import devices
 from embedding_layer.contract import check_contract
-from notebooks import ROOT, chapters
 
 HTML = ROOT / "_build/html/book"
 PUBLIC = {name: getattr(embedding_layer, name) for name in embedding_layer.__all__}
@@ -16,7 +16,7 @@ PUBLIC["contract.check_contract"] = check_contract
 PUBLIC |= {
     f"devices.{name}": f for name, f in inspect.getmembers(devices, inspect.isfunction)
 }
-CHAPTERS = {path.stem for path in chapters()}
+CHAPTERS = {chapter.stem for chapter in chapters()}
 
 
 def entry(name):

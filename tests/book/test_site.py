@@ -13,9 +13,8 @@ import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
 from browsing import CHAPTERS, PAGES, by_http_and_from_a_file, wake
+from chapter import ROOT, chapters
 from pages import HTML, Host
-
-from notebooks import ROOT, chapters, claims
 
 # What a page may send before a widget is near, and with its widgets alive.
 STILL, ALIVE = 300_000, 800_000
@@ -172,17 +171,17 @@ def test_every_inner_link_leads_somewhere(page_name):
             assert unquote(fragment) in parsed(target.resolve()).ids, link
 
 
-@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
-def test_the_launch_link_names_this_file_and_branch(path):
+@pytest.mark.parametrize("chapter", chapters(), ids=str)
+def test_the_launch_link_names_this_file_and_branch(chapter):
     config = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]
     place = urlparse(config["url"]).path
     wanted = (
         f"https://colab.research.google.com/github{place}/blob/"
-        f"{config['branch']}/notebooks/{path.name}"
+        f"{config['branch']}/{chapter.page}.ipynb"
     )
-    links = parsed(HTML / f"notebooks/{path.stem}.html").links
+    links = parsed(HTML / f"{chapter.page}.html").links
     assert wanted in links
-    assert f"../_sources/notebooks/{path.name}" in links, "no download link"
+    assert f"../_sources/{chapter.page}.ipynb" in links, "no download link"
 
 
 def test_the_publishing_workflow_fills_in_every_address():
@@ -220,10 +219,9 @@ def test_the_publishing_workflow_fills_in_every_address():
 def test_the_claims_page_lists_every_claim_and_what_it_printed():
     text = (HTML / "book/claims.html").read_text(encoding="utf-8")
     links = parsed(HTML / "book/claims.html").links
-    found = [claim for path in chapters() for claim in claims(path)]
-    for claim in found:
-        link = f"../notebooks/{claim.notebook}.html#{claim.anchor}"
-        assert links.count(link) == 1, claim.number
+    found = [(c.page, claim.anchor) for c in chapters() for claim in c.claims]
+    for page, anchor in found:
+        assert links.count(f"../{page}.html#{anchor}") == 1, anchor
     assert text.count('class="claim-item docutils container"') == len(found)
 
 
@@ -268,13 +266,13 @@ def test_the_moving_picture_is_the_layers_own():
     assert picture.TARGET.read_text(encoding="utf-8") == picture.draw()
 
 
-@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
-def test_the_status_page_counts_what_the_tests_do(path):
+@pytest.mark.parametrize("chapter", chapters(), ids=str)
+def test_the_status_page_counts_what_the_tests_do(chapter):
     """Claims, compared cells, uncompared ones: counted here in another way."""
     text = (HTML / "book/status.html").read_text(encoding="utf-8")
-    row = next(r for r in text.split("<tr")[1:] if f"{path.stem}.html" in r)
+    row = next(r for r in text.split("<tr")[1:] if f"{chapter.page}.html" in r)
     cells = [int(n) for n in re.findall(r">(\d+)<", row)]
-    source = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    source = json.loads(chapter.path.read_text(encoding="utf-8"))["cells"]
     code = [c for c in source if c["cell_type"] == "code"]
     tagged = [set(c["metadata"].get("tags", [])) for c in code]
     assert cells == [

@@ -5,8 +5,7 @@ import shutil
 import nbformat
 import pytest
 import sync
-
-from notebooks import ROOT, BookError
+from chapter import ROOT, BookError
 
 CELL = "import math\n\nLIMIT = 3\n\n\ndef double(x):\n    return 2 * x"
 

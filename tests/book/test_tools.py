@@ -9,8 +9,7 @@ import sys
 import execute
 import nbformat
 import pytest
-
-from notebooks import ROOT, BookError, read
+from chapter import ROOT, BookError, read
 
 
 def run(*command, cwd=ROOT, **env):
