@@ -24,7 +24,7 @@ def shaped(result, shape, hint):
         result.shape == shape,
         f"The shape is {tuple(result.shape)}, wanted is {tuple(shape)}. {hint}",
     )
-    return tensor_of(result).detach()
+    return tensor_of(result).detach().double()
 
 
 @exercise("4.1")
@@ -132,7 +132,7 @@ class Sealed(nn.Module):
     def __init__(self, kind):
         super().__init__()
         self.kind = kind
-        self.tokens, self.rows = nn.Embedding(10, 4), nn.Embedding(96, 4)
+        self.tokens, self.rows = nn.Embedding(10, 4), nn.Embedding(1024, 4)
         self.dropout = nn.Dropout(0.5 if kind == "dropout" else 0)
 
     def __repr__(self):
@@ -189,8 +189,8 @@ def check_4_3(answer):
     )
     expect(
         "c" in letters,
-        "(c) starts over after six rows. A batch of six words or fewer cannot show "
-        "it; the layers take eight.",
+        "(c) starts over after six rows. Sequences of six words or fewer cannot "
+        "show it; the layers take eight.",
     )
     return (
         "Four of six. Not one returned a wrong shape, and (a) was caught although "
@@ -291,7 +291,7 @@ def check_4_5(shrink_grad):
             f"For shape {shape} the stretched axes are {names or 'none'}: sum "
             "over these and no others.",
         )
-    alike = torch.randn(2, 2, 2)  # lengths alone cannot tell the axes apart
+    alike = torch.randn(2, 2, 2, dtype=torch.float64)  # lengths alone cannot tell the axes apart
     result = shaped(call(shrink_grad, alike, (2, 2)), (2, 2), "")
     expect(
         torch.allclose(result, alike.sum(dim=0)),

@@ -74,11 +74,6 @@ def by_the_longer_axis(x, pe):
     return x + pe[: x.shape[0]]
 
 
-def by_the_last_two_axes(x, pe):
-    rows = pe.squeeze(1)[: x.shape[1]]
-    return x + rows.sum(-1, keepdim=True).expand_as(rows)
-
-
 def one_by_one(x, pe):
     result = x.clone()
     for position in range(x.shape[1]):
@@ -180,6 +175,7 @@ RIGHT = {
         lambda x, pe: x + pe[: x.shape[1], 0],
         lambda x, pe: (x.transpose(0, 1) + pe[: x.shape[1]]).transpose(0, 1),
         one_by_one,
+        lambda x, pe: (x + pe[: x.shape[1], 0]).float(),
     ],
     "4.3": [set("acef"), frozenset({"(a)", "C", "e", "f"})],
     "4.4": [
