@@ -34,10 +34,11 @@ def describe_device(device: Any) -> str:
 
 
 def find_tensors(module: nn.Module) -> dict[str, tuple[str, Tensor]]:
-    """Every tensor that a module and its parts hold, and how they hold it.
+    """The tensors that a module and its parts hold, and how they hold them.
 
-    Looks into attributes, and into lists, tuples and dicts kept as attributes,
-    one level deep. A tied tensor stands there under each of its names, a part
+    Looks at parameters, buffers and the attributes of each part, and into
+    lists, tuples and dicts kept as attributes, one level deep; not at what a
+    class holds, at sets, or into other objects. A tied tensor stands there under each of its names, a part
     that is registered twice under its first name only.
 
     Args:
@@ -66,7 +67,7 @@ def find_tensors(module: nn.Module) -> dict[str, tuple[str, Tensor]]:
 
 
 def check_placed(module: nn.Module, device: Any) -> None:
-    """Check that every tensor of a module is on `device`.
+    """Check that every tensor that `find_tensors` finds is on `device`.
 
     Args:
         module: any nn.Module

@@ -6,28 +6,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from embedding_layer.broadcasting import add_positions
 from embedding_layer.dropout import Dropout
 from embedding_layer.position_embedding import PositionEmbedding, check_position_ids
-from embedding_layer.token_embedding import (
-    INIT_STD,
-    EmbeddingTable,
-    TokenEmbedding,
-)
+from embedding_layer.short_cut import look_up, may_add_in_place
+from embedding_layer.token_embedding import INIT_STD, TokenEmbedding
 from embedding_layer.token_ids import check_token_ids
-from embedding_layer.torch_internals import (
-    has_hooks,
-    has_own_call,
-    is_watched,
-    parts_of,
-    weight_of,
-)
-
-# What a lookup runs, before anybody can have replaced it.
-CALL, EMBEDDING = nn.Module.__call__, F.embedding
-FORWARD, LOOK_UP = EmbeddingTable.forward, EmbeddingTable.look_up
+from embedding_layer.torch_internals import has_hooks, parts_of, weight_of
 
 
 def count_rows(table: nn.Module) -> int | None:
@@ -68,51 +54,6 @@ def number_columns(input_ids: Tensor, positions: nn.Module) -> Tensor:
     if has_hooks(positions):
         return numbers.expand(batch, seq_len)  # (batch, seq_len)
     return numbers
-
-
-def may_add_in_place(
-    tokens: nn.Module, positions: nn.Module, input_ids: Tensor
-) -> bool:
-    """True if two lookups and an addition in place give just what calling both
-    tables and adding gives: the layer's one short cut.
-
-    Whoever stands between the layer and a table's rows makes it False.
-    """
-    if is_watched():
-        return False  # somebody rewrites the code or sees each operation
-    if not (
-        # neither exchanged nor wrapped, and no subclass
-        type(tokens) is TokenEmbedding
-        and type(positions) is PositionEmbedding
-        # neither hooked, nor given a forward of its own
-        and not has_hooks(tokens, positions)
-        and not has_own_call(tokens, positions)
-        # what they run was not replaced
-        and TokenEmbedding.forward is PositionEmbedding.forward is FORWARD
-        and TokenEmbedding.look_up is PositionEmbedding.look_up is LOOK_UP
-        and F.embedding is EMBEDDING
-        and nn.Module.__call__ is CALL
-    ):
-        return False
-    here, there = weight_of(tokens), weight_of(positions)
-    return (
-        # subclasses (sharded, quantized, fake) have rules of their own
-        type(here) is type(there) is nn.Parameter
-        and type(input_ids) is Tensor
-        # more columns than rows is an error; narrower rows would be stretched
-        and here.dim() == there.dim() == 2
-        and input_ids.size(1) <= there.size(0)
-        and here.size(1) == there.size(1)
-        # the sum of two dtypes has the wider one
-        and here.dtype == there.dtype
-        # a table on meta has no numbers, one elsewhere needs a move
-        and input_ids.device == here.device == there.device
-        # options of nn.Embedding that change rows or gradients
-        and positions.max_norm is None
-        and positions.padding_idx is None
-        and not positions.sparse
-        and not positions.scale_grad_by_freq
-    )
 
 
 class TransformerEmbeddings(nn.Module):
@@ -197,7 +138,7 @@ class TransformerEmbeddings(nn.Module):
         parts = parts_of(self)  # self.token_embeddings is slower
         tokens, positions = parts["token_embeddings"], parts["position_embeddings"]
         if position_ids is None and may_add_in_place(tokens, positions, input_ids):
-            x: Tensor = tokens.look_up(input_ids, weight_of(tokens))
+            x = look_up(tokens, input_ids)  # (batch, seq_len, d_model)
             x.add_(weight_of(positions)[: x.size(1)])  # (batch, seq_len, d_model)
         else:
             if position_ids is None:
@@ -206,8 +147,8 @@ class TransformerEmbeddings(nn.Module):
                 check_position_ids(position_ids, input_ids)
             x = add_positions(tokens(input_ids), positions(position_ids))
             # x: (batch, seq_len, d_model)
-        x = parts["dropout"](x)  # (batch, seq_len, d_model)
-        return x
+        output: Tensor = parts["dropout"](x)  # (batch, seq_len, d_model)
+        return output
 
 
 def load_gpt2_tables(

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from embedding_layer.token_ids import TOKEN_CAUSES, check_id_range
 
@@ -135,24 +134,12 @@ class EmbeddingTable(nn.Embedding):
                 self.weight[self.padding_idx] = 0  # (d_model,)
 
     def forward(self, input: Tensor) -> Tensor:
-        return self.look_up(input, self.weight)  # input.shape + (d_model,)
-
-    def look_up(self, ids: Tensor, weight: Tensor) -> Tensor:
-        """Rows of `weight`, with this table's options."""
         # Asking about the values first would cost time on every good batch
         # and stop torch.compile and vmap. So: look up, explain if it failed.
         try:
-            return F.embedding(
-                ids,
-                weight,
-                self.padding_idx,
-                self.max_norm,
-                self.norm_type,
-                self.scale_grad_by_freq,
-                self.sparse,
-            )  # ids.shape + (d_model,)
+            return super().forward(input)  # input.shape + (d_model,)
         except IndexError:
-            check_id_range(ids, weight.shape[0], self.id_name, self.causes)
+            check_id_range(input, self.weight.shape[0], self.id_name, self.causes)
             raise
 
     def extra_repr(self) -> str:

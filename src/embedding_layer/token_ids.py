@@ -57,7 +57,7 @@ def check_token_ids(input_ids: Tensor) -> None:
 
 
 def check_id_range(
-    ids: Tensor, num_rows: int, name: str = "token id", causes: str = TOKEN_CAUSES
+    ids: Tensor, num_rows: int, name: str = "token id", causes: str = ""
 ) -> None:
     """Check that every id names a row of a table. Reads the values.
 

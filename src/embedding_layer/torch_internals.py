@@ -74,7 +74,6 @@ def has_own_call(*tables: nn.Module) -> bool:
         own = table.__dict__
         if (
             "forward" in own
-            or "look_up" in own
             or "weight" in own
             or "_call_impl" in own
             or "_compiled_call_impl" in own

@@ -30,7 +30,8 @@ def check_6_1(answer):
     )
     expect(
         "a" in letters,
-        "(a) half() visits the module once and knows what it has converted.",
+        "(a) half() puts the converted numbers into the parameter that is "
+        "there: both names still mean that one object.",
     )
     expect(
         "b" in letters,
@@ -60,12 +61,12 @@ def check_6_2(newest):
     emb = Recorder(50, 8, 16).eval()
     emb.widths = []
     ids = torch.randint(50, (3, 5), generator=torch.Generator().manual_seed(0))
-    real = torch.tensor([5, 2, 3])  # tokens in each row
+    real = torch.tensor([5, 2, 3])  # tokens in each sequence
     mask = (torch.arange(5) >= 5 - real.unsqueeze(1)).long()  # (3, 5)
     W, P = emb.token_embeddings.weight, emb.position_embeddings.weight
 
-    def rows(places):
-        return W[ids[:, -1:]] + P[places]  # (3, 1, 8)
+    def rows(positions):
+        return W[ids[:, -1:]] + P[positions]  # (3, 1, 8)
 
     try:
         result = call(newest, emb, ids, mask)
@@ -75,7 +76,7 @@ def check_6_2(newest):
         raise Wrong(f"The layer says: {error}.") from None
     except IndexError as error:
         raise Wrong(
-            f"The layer says: {error}. A place is counted from 0 and lies "
+            f"The layer says: {error}. A position is counted from 0 and lies "
             "below max_seq_len."
         ) from None
     expect(
@@ -84,12 +85,11 @@ def check_6_2(newest):
     )
     expect(
         result.shape != (3, 8),
-        "The shape is (3, 8), asked was (3, 1, 8): keep the column axis, "
-        "input_ids[:, -1:].",
+        "The shape is (3, 8), not (3, 1, 8): keep the column axis, input_ids[:, -1:].",
     )
     expect(
         result.shape == (3, 1, 8),
-        f"The shape is {tuple(result.shape)}, asked was (3, 1, 8).",
+        f"The shape is {tuple(result.shape)}, not (3, 1, 8).",
     )
     expect(
         emb.widths and max(emb.widths) == 1,
@@ -98,22 +98,22 @@ def check_6_2(newest):
         else "emb was never called.",
     )
 
-    def gave(places):
-        return torch.equal(result, rows(places))
+    def gave(positions):
+        return torch.equal(result, rows(positions))
 
     right = (real - 1).unsqueeze(1)  # (3, 1)
     expect(
         not gave(torch.zeros(3, 1).long()),
-        "Each newest token got place 0, as if its text began with it.",
+        "Each newest token got position 0, as if its text began with it.",
     )
     expect(
         not gave(torch.full((3, 1), 4)),
-        "Each newest token got place 4, its column. A padded text starts "
-        "further right, but still at place 0.",
+        "Each newest token got position 4, its column. A padded text starts "
+        "further right, but still at position 0.",
     )
     expect(
         not gave(right + 1),
-        "One too many: a text of 5 tokens has the places 0 to 4.",
+        "One too many: a text of 5 tokens has the positions 0 to 4.",
     )
     expect(
         not torch.equal(result, W[ids[:, :1]] + P[right]),
@@ -125,19 +125,18 @@ def check_6_2(newest):
     )
     expect(
         gave(right),
-        "The places should be 4, 1, 2 for texts of 5, 2 and 3 tokens.",
+        "The positions should be 4, 1, 2 for texts of 5, 2 and 3 tokens.",
     )
     result = call(newest, emb, ids, mask.bool())
     expect(
         isinstance(result, torch.Tensor) and gave(right),
         "Right for a mask of 0 and 1, wrong for one of False and True.",
     )
-    return "The number of real tokens, less one, is the place of the newest."
+    return "The number of real tokens, less one, is the position of the newest."
 
 
 @exercise("6.3")
 def check_6_3(grow):
-    torch.manual_seed(0)
     old = TransformerEmbeddings(10, 4, 6, 0.3).eval()
     before = copy.deepcopy(old.state_dict())
     rows = before["token_embeddings.weight"]
@@ -177,12 +176,12 @@ def check_6_3(grow):
     table = new.token_embeddings.weight
     expect(
         table.shape == (13, 4),
-        f"The token table has shape {tuple(table.shape)}, asked was (13, 4).",
+        f"The token table has shape {tuple(table.shape)}, not (13, 4).",
     )
-    places = new.position_embeddings.weight
+    positions = new.position_embeddings.weight
     expect(
-        places.shape == (6, 4),
-        f"The position table has shape {tuple(places.shape)}; it should still "
+        positions.shape == (6, 4),
+        f"The position table has shape {tuple(positions.shape)}; it should still "
         "be (6, 4).",
     )
     expect(
@@ -194,12 +193,12 @@ def check_6_3(grow):
         "The first 10 rows should be the old ones, bit for bit.",
     )
     expect(
-        torch.equal(places, before["position_embeddings.weight"]),
+        torch.equal(positions, before["position_embeddings.weight"]),
         "The position rows are fresh ones: old ids give other vectors.",
     )
     expect(
         not torch.equal(table[10:], torch.zeros(3, 4)),
-        "The new rows are zero; asked was the mean of the old rows.",
+        "The new rows are zero, not the mean of the old rows.",
     )
     expect(
         not torch.allclose(table[10:], rows.mean().expand(3, 4), atol=1e-6),
@@ -237,6 +236,21 @@ def check_6_3(grow):
         trained.training,
         "The old layer was in training mode, the new one is in eval mode.",
     )
+    for dtype in (torch.float64, torch.bfloat16):
+        wide = TransformerEmbeddings(10, 4, 6, padding_idx=2, dtype=dtype).eval()
+        ids = torch.arange(6)[None]  # (1, 6)
+        grown = call(grow, wide, 12)
+        expect(
+            torch.equal(grown(ids).double(), wide(ids).double())
+            and grown(ids).dtype == dtype,
+            f"For a layer of {dtype} old ids give other vectors, or vectors of "
+            "another dtype.",
+        )
+        expect(
+            grown.token_embeddings.padding_idx == 2,
+            "The old table had padding_idx=2, the new one has "
+            f"{grown.token_embeddings.padding_idx}.",
+        )
     return "Tie the head again and rebuild the optimizer, and training can go on."
 
 

@@ -9,15 +9,14 @@ from torch import nn
 from embedding_layer.contract import check_contract
 from embedding_layer.layer import TransformerEmbeddings
 from embedding_layer.position_embedding import positions_from_mask
-from embedding_layer.token_embedding import TokenEmbedding
 
 
-def places(mask):
+def positions(mask):
     return mask.sum(1, keepdim=True) - 1
 
 
 def at(where):
-    """A cached step that takes its places from `where(ids, mask)`."""
+    """A cached step that takes its positions from `where(ids, mask)`."""
 
     def newest(emb, ids, mask):
         return emb(ids[:, -1:], position_ids=where(ids, mask))
@@ -27,7 +26,7 @@ def at(where):
 
 def one_by_one(emb, ids, mask):
     rows = zip(ids.split(1), mask.split(1), strict=True)
-    steps = [emb(i[:, -1:], position_ids=places(m)) for i, m in rows]
+    steps = [emb(i[:, -1:], position_ids=positions(m)) for i, m in rows]
     return torch.cat(steps)
 
 
@@ -47,6 +46,29 @@ def grown(emb, vocab_size, *, fill="rows", end=False, keep=True, rate=True, mode
             state = emb.position_embeddings.state_dict()
             new.position_embeddings.load_state_dict(state)
     return new.train(emb.training) if mode else new
+
+
+def like_it(emb, vocab_size, **options):
+    """A new layer with the old one's sizes, options and state."""
+    tokens = emb.token_embeddings
+    options = {
+        "padding_idx": tokens.padding_idx,
+        "dtype": tokens.weight.dtype,
+        **options,
+    }
+    limit = len(emb.position_embeddings.weight)
+    new = TransformerEmbeddings(
+        vocab_size, emb.d_model, limit, emb.dropout.p, **options
+    )
+    rows = {"token_embeddings.weight": longer(emb, vocab_size)}
+    new.load_state_dict({**emb.state_dict(), **rows})
+    return new.train(emb.training)
+
+
+def with_number(emb, vocab_size):
+    new = swapped(emb, vocab_size)
+    new.token_embeddings.num_embeddings = vocab_size
+    return new
 
 
 def shared(emb, vocab_size):
@@ -95,13 +117,6 @@ def from_one_state(emb, vocab_size):
     rows = {"token_embeddings.weight": longer(emb, vocab_size)}
     new.load_state_dict({**emb.state_dict(), **rows})
     return new.train(emb.training)
-
-
-def replaced(emb, vocab_size):
-    new = copy.deepcopy(emb)
-    new.token_embeddings = TokenEmbedding(vocab_size, emb.d_model)
-    new.token_embeddings.load_state_dict({"weight": longer(emb, vocab_size)})
-    return new
 
 
 def only_shape(layer):
@@ -177,14 +192,14 @@ WRONG = {
         ({"a", "b", "d"}, "(g) The rows are drawn anew"),
     ],
     "6.2": [
-        (lambda emb, ids, mask: emb(ids[:, -1:]), "got place 0"),
-        (at(lambda ids, mask: torch.tensor([[4]])), "got place 4, its column"),
+        (lambda emb, ids, mask: emb(ids[:, -1:]), "got position 0"),
+        (at(lambda ids, mask: torch.tensor([[4]])), "got position 4, its column"),
         (at(lambda ids, mask: mask.sum(1, keepdim=True)), "One too many"),
         (at(lambda ids, mask: mask.sum(1) - 1), "(3, 1) or (1, 1), got (3,)"),
         (at(lambda ids, mask: positions_from_mask(mask)), "got (3, 5)"),
-        (at(lambda ids, mask: places(mask).float()), "got torch.float32"),
+        (at(lambda ids, mask: positions(mask).float()), "got torch.float32"),
         (at(lambda ids, mask: (mask == 0).sum(1, keepdim=True)), "the padding"),
-        (at(lambda ids, mask: places(mask) - 5), "is counted from 0"),
+        (at(lambda ids, mask: positions(mask) - 5), "is counted from 0"),
         (
             lambda emb, ids, mask: emb(ids, position_ids=positions_from_mask(mask))[
                 :, -1:
@@ -192,17 +207,17 @@ WRONG = {
             "more than the last column",
         ),
         (
-            lambda emb, ids, mask: emb(ids[:, :1], position_ids=places(mask)),
+            lambda emb, ids, mask: emb(ids[:, :1], position_ids=positions(mask)),
             "the first tokens",
         ),
         (
-            lambda emb, ids, mask: at(lambda i, m: places(m))(emb, ids, mask)[:, 0],
+            lambda emb, ids, mask: at(lambda i, m: positions(m))(emb, ids, mask)[:, 0],
             "keep the column axis",
         ),
         (
             lambda emb, ids, mask: (
                 emb.token_embeddings(ids[:, -1:])
-                + emb.position_embeddings(places(mask))
+                + emb.position_embeddings(positions(mask))
             ),
             "never called",
         ),
@@ -226,6 +241,8 @@ WRONG = {
         (in_the_old_one, "The old layer has changed"),
         (on_a_leaf, "torch.no_grad()"),
         (loaded, "filled row by row"),
+        (from_one_state, "For a layer of torch.float64"),
+        (lambda emb, v: like_it(emb, v, padding_idx=None), "had padding_idx=2"),
     ],
     "6.4": [
         (only_shape, "0 of 12 wrong layers were caught"),
@@ -241,10 +258,10 @@ WRONG = {
 RIGHT = {
     "6.1": [{"a", "b", "d", "g"}, {"(A)", "b", "D", "g"}],
     "6.2": [
-        at(lambda ids, mask: places(mask)),
+        at(lambda ids, mask: positions(mask)),
         at(lambda ids, mask: positions_from_mask(mask)[:, -1:]),
         one_by_one,
     ],
-    "6.3": [grown, from_one_state, replaced],
+    "6.3": [like_it, with_number],
     "6.4": [thorough, contract],
 }

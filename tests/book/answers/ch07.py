@@ -94,6 +94,21 @@ def frozen(model, checkpoint):
     return model
 
 
+def head_that_looks_up(model, checkpoint):
+    sines(tied(filled(model, checkpoint)))
+    model.head = model.emb.token_embeddings
+    return model
+
+
+def mask_by_brackets(x):
+    i = torch.arange(x.shape[1], device=x.device)
+    return i[:, None] >= i
+
+
+def mask_by_not(x):
+    return ~mask(x, dtype=torch.bool, device=x.device).triu(1)
+
+
 WRONG = {
     "7.1": [
         ("abe", "set of letters"),
@@ -109,8 +124,9 @@ WRONG = {
     "7.2": [
         (lambda x: x.shape[1], "Return a tensor, not int"),
         (named_device, "ask x"),
-        (by_batch, "asked was (3, 3)"),
-        (lambda x: mask(x, device=x.device).tril(), "asked was torch.bool"),
+        (by_batch, "not (3, 3)"),
+        (lambda x: mask_new(x).expand(len(x), -1, -1), "no batch axis"),
+        (lambda x: mask(x, device=x.device).tril(), "not torch.bool"),
         (lambda x: mask_new(x).T, "tril, not triu"),
         (lambda x: mask_new(x).tril(-1), "sees itself"),
         (lambda x: mask_new(x) | True, "at columns 0 to i"),
@@ -130,11 +146,12 @@ WRONG = {
         (saved_sines, "now saved"),
         (attribute_sines, "no longer a buffer"),
         (frozen, "can be trained"),
+        (head_that_looks_up, "looks rows up instead"),
     ],
 }
 
 RIGHT = {
     "7.1": [{"a", "b", "e"}, frozenset("abe"), {"(a)", "(b)", "(e)"}],
-    "7.2": [mask_by_compare, mask_new],
+    "7.2": [mask_by_compare, mask_new, mask_by_brackets, mask_by_not],
     "7.3": [right_start, assign_start],
 }
