@@ -351,6 +351,10 @@ ENTRIES = {
         [lambda: nn.Embedding(10, 8)([1, 2]), lambda: layer()([1, 2])],
         lambda: layer()(torch.tensor([[1, 2]])),
     ),
+    "got-proxy": (
+        [lambda: torch.fx.symbolic_trace(layer())],
+        lambda: torch.export.export(layer(), (IDS,)),
+    ),
     "texts-of-different-length": (
         [lambda: torch.tensor([[1, 2], [3]])],
         pad_on_the_right,

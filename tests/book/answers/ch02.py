@@ -47,7 +47,7 @@ def up_to_the_largest_id(ids, upstream, vocab_size):
     return by_index_add(ids, upstream, int(ids.max()) + 1)
 
 
-def first_text(ids, upstream, vocab_size):
+def first_sequence(ids, upstream, vocab_size):
     return by_index_add(ids[0], upstream[0], vocab_size)
 
 
@@ -74,6 +74,97 @@ def looked_up(ids, upstream, vocab_size):
 
 def shifted(ids, upstream, vocab_size):
     return by_index_add(ids + 1, upstream, vocab_size)
+
+
+def gaps_of(table, token_id):
+    rows = table.weight.detach()
+    return (rows - rows[token_id]).norm(dim=1)
+
+
+def by_inf(table, token_id, count):
+    gaps = gaps_of(table, token_id)
+    gaps[token_id] = float("inf")
+    return gaps.argsort()[:count].tolist()
+
+
+def by_sorted(table, token_id, count):
+    gaps = gaps_of(table, token_id).tolist()
+    others = [i for i in range(len(gaps)) if i != token_id]
+    return sorted(others, key=lambda i: gaps[i])[:count]
+
+
+def by_cdist(table, token_id, count):
+    row = table(torch.tensor([token_id]))
+    gaps = torch.cdist(row, table.weight)[0]
+    order = gaps.argsort(stable=True)
+    return order[order != token_id][:count]  # a tensor
+
+
+def of_tensors(table, token_id, count):
+    return list(torch.tensor(by_inf(table, token_id, count)))
+
+
+def with_itself(table, token_id, count):
+    return gaps_of(table, token_id).argsort()[:count].tolist()
+
+
+def as_in_the_chapter(table, token_id, count):
+    order = gaps_of(table, token_id).argsort(stable=True)
+    return order[1 : count + 1].tolist()
+
+
+def farthest(table, token_id, count):
+    return gaps_of(table, token_id).argsort(descending=True)[:count].tolist()
+
+
+def by_dot(table, token_id, count):
+    rows = table.weight.detach()
+    score = rows @ rows[token_id]
+    score[token_id] = -float("inf")
+    return score.argsort(descending=True)[:count].tolist()
+
+
+def by_cosine(table, token_id, count):
+    rows = F.normalize(table.weight.detach(), dim=1)
+    score = rows @ rows[token_id]
+    score[token_id] = -float("inf")
+    return score.argsort(descending=True)[:count].tolist()
+
+
+def by_absolute(table, token_id, count):
+    rows = table.weight.detach()
+    gaps = (rows - rows[token_id]).abs().sum(dim=1)
+    gaps[token_id] = float("inf")
+    return gaps.argsort()[:count].tolist()
+
+
+def reversed_list(table, token_id, count):
+    return by_inf(table, token_id, count)[::-1]
+
+
+def three_always(table, token_id, count):
+    return by_inf(table, token_id, 3)
+
+
+def all_of_them(table, token_id, count):
+    return by_inf(table, token_id, len(table.weight) - 1)
+
+
+def distances(table, token_id, count):
+    return gaps_of(table, token_id).sort().values[1 : count + 1].tolist()
+
+
+def without_equals(table, token_id, count):
+    gaps = gaps_of(table, token_id)
+    gaps[gaps == 0] = float("inf")
+    return gaps.argsort()[:count].tolist()
+
+
+def spoils_the_table(table, token_id, count):
+    rows = table.weight.detach()
+    row = rows[token_id].clone()
+    rows[token_id] = float("inf")
+    return (rows - row).norm(dim=1).argsort()[:count].tolist()
 
 
 def redraw_data(table, std):
@@ -148,34 +239,56 @@ def own_reset(table, std):
     table.reset_parameters()
 
 
+def scaled(table, std):
+    with torch.no_grad():
+        table.weight.mul_(std)
+
+
+def without_no_grad(table, std):
+    table.weight.normal_(std=std)
+
+
 WRONG = {
     "2.1": [
         (by_fancy_index, "only one of them counts"),
         (as_mean, "The chain rule adds"),
-        (as_counts, "counts the places"),
+        (as_counts, "counts the positions"),
         (up_to_the_largest_id, "Row 5 is missing"),
-        (first_text, "Only the first text"),
+        (first_sequence, "Only the first sequence"),
         (turned, "Rows and columns are exchanged"),
         (sparse, "sparse tensor"),
         (in_float32, "must be float64"),
         (without_reshape, "raised"),
-        (looked_up, "asked was (6, 2)"),
+        (looked_up, "should be (6, 2)"),
         (shifted, "their rows must be zero"),
         (lambda ids, upstream, vocab_size: None, "Return a tensor"),
     ],
     "2.2": [
-        (38.6, "counts numbers"),
-        (154, "the table alone"),
-        (309, "two such tables"),
-        (463, "Adam keeps two"),
-        (1235, "float64"),
-        (589, "MiB"),
-        (0.618, "in GB"),
-        (617_558_016, "in bytes"),
-        ("618", "Give a number"),
-        (700, "too many"),
+        ({"c", "d", "f"}, "(a) Row 3 was used"),
+        ({"a", "b", "c", "d", "f"}, "(b) The batch does not"),
+        ({"a", "d", "f"}, "(c) A tied head"),
+        ({"a", "c", "f"}, "(d) Weight decay"),
+        ({"a", "c", "d", "e", "f"}, "(e) The lookup sends"),
+        ({"a", "c", "d"}, "(f) `padding_idx`"),
+        ({"a", "g"}, "on offer"),
+        ("acdf", "Give a set of letters"),
     ],
     "2.3": [
+        (with_itself, "Id 3 itself"),
+        (as_in_the_chapter, "leave out the id, not the first"),
+        (farthest, "sort the other way"),
+        (by_dot, "favours long rows"),
+        (by_cosine, "goes by angle"),
+        (by_absolute, "absolute differences"),
+        (reversed_list, "the nearest comes first"),
+        (all_of_them, "With count=3"),
+        (three_always, "count=1"),
+        (distances, "not rows and not distances"),
+        (without_equals, "at distance 0"),
+        (spoils_the_table, "changed the table"),
+        (lambda table, token_id, count: None, "Return a list"),
+    ],
+    "2.4": [
         (forgot_padding, "has lost its zeros"),
         (new_parameter, "a new weight"),
         (returns_a_tensor, "have not changed"),
@@ -188,23 +301,18 @@ WRONG = {
         (always_indexes, "no row may be zero"),
         (first_row, "Row 0 is zero"),
         (uniform, "not normal"),
-    ],
-    "2.4": [
-        (0.02, "grow with the root"),
-        (0.02 * 768 / 4096, "not with d_model"),
-        (0.02 * (4096 / 768) ** 0.5, "The wrong way round: longer"),
-        (0.02 * 4096 / 768, "without the root"),
-        (4096**-0.5, "logits spread 1"),
-        (0.55, "spread of the logits"),
-        (0.55 / 4096, "Divide by the root"),
-        (-0.0087, "positive"),
-        (0.005, "would have the spread"),
+        (scaled, "Draw new ones"),
+        (without_no_grad, "torch.no_grad"),
     ],
 }
 
 RIGHT = {
     "2.1": [by_index_add, by_index_put, by_one_hot, by_autograd],
-    "2.2": [618, 617.6, torch.tensor(618)],
-    "2.3": [redraw_data, redraw_init, redraw_copy],
-    "2.4": [0.02 * (768 / 4096) ** 0.5, 0.55 / 64, 0.00866],
+    "2.2": [
+        {"a", "c", "d", "f"},
+        frozenset("fdca"),
+        {"(A)", "(C)", "(D)", "(F)"},
+    ],
+    "2.3": [by_inf, by_sorted, by_cdist, of_tensors],
+    "2.4": [redraw_data, redraw_init, redraw_copy],
 }
