@@ -13,11 +13,6 @@ def shrink(grad, shape):
     return (grad.sum(dim=axes, keepdim=True) if axes else grad).reshape(shape)
 
 
-def mean(grad, shape):
-    axes = stretched(grad, shape)
-    return grad.mean(dim=axes, keepdim=True).reshape(shape)
-
-
 def forgets_the_empty_list(grad, shape):
     return grad.sum(dim=stretched(grad, shape), keepdim=True).reshape(shape)
 
@@ -81,87 +76,119 @@ def by_the_longer_axis(x, pe):
 
 def one_by_one(x, pe):
     result = x.clone()
-    for place in range(x.shape[1]):
-        result[:, place] += pe[place, 0]
+    for position in range(x.shape[1]):
+        result[:, position] += pe[position, 0]
     return result
 
 
-def share(token, position=0.5):
-    return position / (position + token)
+def runs_on(ids, E, P):
+    return E[ids] + P[torch.arange(ids.numel()).view(ids.shape)]
+
+
+def with_dropout(ids, E, P):
+    return torch.dropout(E[ids] + P[: ids.shape[1]], 0.5, True)
+
+
+def halved(ids, E, P):
+    return E[ids] + P[torch.arange(ids.shape[1]) // 2]
+
+
+def into_the_table(ids, E, P):
+    E += 1
+    return E[ids] + P[2 : 2 + ids.shape[1]]
+
+
+def first_word_last(ids, E, P):
+    return E[ids] + P[: ids.shape[1]].roll(1, 0)
 
 
 WRONG = {
     "4.1": [
-        ("abdf", "Give a set of letters"),
-        ({"a", "b", "c", "d", "f"}, "(c) Aligned at the right"),
-        ({"a", "b", "d", "e", "f"}, "(e) Aligned at the right"),
-        ({"b", "d", "f"}, "(a) A 1 is put in front"),
-        ({"a", "d", "f"}, "(b) The 1 in the middle"),
-        ({"a", "b", "f"}, "(d) Two axes"),
-        ({"a", "b", "d"}, "(f) Two 1s"),
+        ("abd", "Give a set of letters"),
+        ({"a", "b", "c", "d"}, "(c) has the shape (4, 1, 8)"),
+        ({"a", "b", "d", "e"}, "(e) is one row"),
+        ({"a", "b", "d", "f"}, "(f) is (4, 1)"),
+        ({"b", "d"}, "(a) Rows 0 to 3"),
+        ({"a", "d"}, "(b) only writes down"),
+        ({"a", "b"}, "(d) is (4, 1, 8) with"),
         ({"a", "g"}, "Only the letters"),
     ],
     "4.2": [
+        (lambda x, pe: None, "not NoneType"),
+        (lambda x, pe: x + pe[: x.shape[0]], "still line 1"),
+        (lambda x, pe: x + pe[: x.shape[1]], "torch says"),
+        (lambda x, pe: x + pe[: x.shape[1]].squeeze(), "without an axis"),
+        (lambda x, pe: x + pe[: x.shape[0], 0], "torch says"),
+        (lambda x, pe: x + pe[1 : x.shape[1] + 1, 0], "counted from 1"),
+        (lambda x, pe: x + pe[x.shape[1]], "the lost colon"),
+        (lambda x, pe: x + pe[8], "rows 0, 1, 2, 3, 4"),
+        (lambda x, pe: x + pe[9], "torch says: index 9"),
+        (lambda x, pe: x, "Nothing was added"),
+        (lambda x, pe: pe[: x.shape[1], 0].expand_as(x), "x is missing"),
+        (lambda x, pe: x.transpose(0, 1) + pe[: x.shape[1]], "swap them back"),
+        (add_in_place, "changed x"),
+        (mends_the_table_too, "changed the table"),
+        (by_the_longer_axis, "wrong for (4, 4, 2)"),
+    ],
+    "4.3": [
+        ("acef", "Give a set of letters"),
+        (set("abcef"), "(b) has dropout"),
+        (set("acdef"), "(d) passes both"),
+        (set("ace"), "(f) throws its sum away"),
+        (set("acf"), "(e) goes on counting"),
+        (set("cef"), "(a) has right positions"),
+        (set("aef"), "(c) starts over after six"),
+        ({"z"}, "Only the letters"),
+    ],
+    "4.4": [
+        (lambda ids, E, P: None, "not NoneType"),
+        (lambda ids, E, P: E[ids] + P[: ids.shape[1]], "That is the right line"),
+        (lambda ids, E, P: E[ids] + P[1 : ids.shape[1] + 1], "counts from 1"),
+        (lambda ids, E, P: E[ids] + P[: ids.shape[1]].flip(0), "counts backwards"),
+        (lambda ids, E, P: E[ids] + P[ids.shape[1]], "positions [0, 1] give"),
+        (lambda ids, E, P: E[ids] + P[torch.arange(ids.shape[1]) % 2], "[0, 2] give"),
+        (lambda ids, E, P: P[: ids.shape[1]], "The shape is (4, 3)"),
+        (runs_on, "sequence 1 alone"),
+        (with_dropout, "sequence 0 alone"),
+        (into_the_table, "changed the token table"),
+    ],
+    "4.5": [
         (lambda grad, shape: None, "not NoneType"),
         (lambda grad, shape: grad, "The shape is (3, 4, 2)"),
         (lambda grad, shape: grad[0], "first sequence only"),
         (lambda grad, shape: grad.mean(dim=0), "mean over the batch"),
         (lambda grad, shape: grad.sum(dim=0) / 2, "so sum over it"),
-        (lambda grad, shape: grad.sum(dim=0), "The shape is (4, 2)"),
+        (lambda grad, shape: grad.sum(dim=0), "must come back as a 1"),
         (lambda grad, shape: grad.sum(dim=0).reshape(shape), "torch says"),
         (lambda grad, shape: grad.sum(dim=1), "The shape is (3, 2)"),
         (forgets_the_empty_list, "sums over all axes"),
         (only_leading, "the stretched axes are ['batch']"),
-        (shrink_in_place, "has changed"),
+        (shrink_in_place, "changed the gradient"),
         (by_unequal_lengths, "aligned at the right"),
-    ],
-    "4.3": [
-        (lambda x, pe: None, "not NoneType"),
-        (lambda x, pe: x + pe[: x.shape[0]], "still line 2"),
-        (lambda x, pe: x + pe[: x.shape[1]], "torch says"),
-        (lambda x, pe: x + pe[: x.shape[1]].squeeze(), "without an axis"),
-        (lambda x, pe: x + pe[: x.shape[0], 0], "torch says"),
-        (lambda x, pe: x + pe[1 : x.shape[1] + 1, 0], "counted from 1"),
-        (lambda x, pe: x + pe[x.shape[1]], "rows 0, 1, 2, 3, 4"),
-        (lambda x, pe: x, "Nothing was added"),
-        (lambda x, pe: pe[: x.shape[1], 0].expand_as(x), "x is missing"),
-        (lambda x, pe: x.transpose(0, 1) + pe[: x.shape[1]], "(5, 3, 2)"),
-        (add_in_place, "The x that was given has changed"),
-        (mends_the_table_too, "The table that was given has changed"),
-        (by_the_longer_axis, "wrong for (4, 4, 2)"),
-    ],
-    "4.4": [
-        (lambda v, d: None, "Return one number"),
-        (lambda v, d: 100 * share(2 * d / (v + d)), "in per cent"),
-        (lambda v, d: 1 - share(2 * d / (v + d)), "share of the token"),
-        (lambda v, d: share(2 / (v + d)), "multiplied by the root of d_model"),
-        (lambda v, d: share(2 * d**0.5 / (v + d)), "not by its root"),
-        (lambda v, d: share(2 * d / (v + d), 1), "is 1/2, not 1"),
-        (lambda v, d: 0.5 / (2 * d / (v + d)), "ratio of the two"),
-        (lambda v, d: share((2 * d / (v + d)) ** 0.5, 0.5**0.5), "the roots"),
-        (lambda v, d: share(6 * d / (v + d)), "the share is not 0.581"),
-        (lambda v, d: share(2 * 512 / 8512), "use the arguments"),
     ],
 }
 
 RIGHT = {
-    "4.1": [{"a", "b", "d", "f"}, frozenset("abdf"), {"(a)", "B", "d", "f"}],
+    "4.1": [{"a", "b", "d"}, frozenset("abd"), {"(a)", "B", "d"}],
     "4.2": [
-        shrink,
-        by_loops,
-        by_autograd,
-        lambda grad, shape: grad.sum_to_size(shape),
-    ],
-    "4.3": [
         lambda x, pe: x + pe[: x.shape[1]].transpose(0, 1),
         lambda x, pe: x + pe[: x.shape[1], 0],
         lambda x, pe: (x.transpose(0, 1) + pe[: x.shape[1]]).transpose(0, 1),
         one_by_one,
+        lambda x, pe: (x + pe[: x.shape[1], 0]).float(),
     ],
+    "4.3": [set("acef"), frozenset({"(a)", "C", "e", "f"})],
     "4.4": [
-        lambda v, d: share(2 * d / (v + d)),
-        lambda v, d: torch.tensor(share(2 * d / (v + d)), dtype=torch.float64),
-        lambda v, d: torch.tensor(share(2 * d / (v + d))),
-        lambda v, d: (v + d) / (v + 5 * d),
+        lambda ids, E, P: E[ids] + P[: 2 * ids.shape[1] : 2],
+        lambda ids, E, P: E[ids] + 3 * P[: ids.shape[1]],
+        lambda ids, E, P: P[: ids.shape[1]].expand(*ids.shape, -1),
+        lambda ids, E, P: E[ids] + P[ids.shape[1] : 2 * ids.shape[1]],
+        first_word_last,
+    ],
+    "4.5": [
+        shrink,
+        by_loops,
+        by_autograd,
+        lambda grad, shape: grad.sum_to_size(shape),
     ],
 }
