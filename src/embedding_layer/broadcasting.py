@@ -17,7 +17,8 @@ def add_positions(token_rows: Tensor, position_rows: Tensor) -> Tensor:
         result: (batch, seq_len, d_model)
 
     Raises:
-        ValueError: shapes that would broadcast to something else, or not at all
+        ValueError: token rows that are not 3-D; position rows of any other
+            shape, also of one that would broadcast to the right one
 
     Source: Vaswani et al. 2017, section 3.5: the two "can be summed".
     """
@@ -52,7 +53,8 @@ def check_sequences_alone(
         tolerance: differences up to this share of the largest output pass
 
     Raises:
-        AssertionError: names the first sequence that comes out differently
+        AssertionError: names the first sequence that comes out differently,
+            or as NaN
         ValueError: fewer than 2 sequences, or empty ones
     """
     batch, seq_len = input_ids.shape
@@ -92,7 +94,7 @@ def check_positions_differ(
 
     Raises:
         AssertionError: names the first two positions that come out the same,
-            or the first whose result is not a number
+            or the first whose result holds NaN or infinity
         ValueError: no sequence, or fewer than 2 tokens
     """
     batch, seq_len = input_ids.shape
