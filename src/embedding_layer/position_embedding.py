@@ -95,7 +95,8 @@ def positions_from_mask(mask: Tensor) -> Tensor:
     Raises:
         ValueError: another number of dimensions
 
-    Source: GPT-2's position_ids in Hugging Face's generate().
+    Source: the position_ids of GPT-2 in Hugging Face's generate(), which gives
+    padding on the left 1 instead of 0.
     """
     if mask.dim() != 2:
         raise ValueError(
@@ -114,7 +115,9 @@ def sinusoidal_table(
 ) -> Tensor:
     """Rows of sines and cosines: positions that need no training.
 
-    Columns 2i and 2i+1 hold sin and cos of position / 10000**(2i / d_model).
+    Columns 2i and 2i+1 are sin and cos of position / 10000**(2i / d_model),
+    computed in float32 or wider: at 1,024 rows of 64 columns of float32 off by
+    less than 1e-4.
 
     Shapes:
         result: (max_seq_len, d_model)
@@ -127,7 +130,8 @@ def sinusoidal_table(
     Raises:
         ValueError: a size that is not a positive int, an odd d_model
 
-    Source: Vaswani et al. 2017, section 3.5.
+    Source: Vaswani et al. 2017, section 3.5 (their published code orders the
+    columns otherwise).
     """
     check_size("max_seq_len", max_seq_len)
     if check_size("d_model", d_model) % 2:

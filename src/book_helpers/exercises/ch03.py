@@ -1,8 +1,18 @@
 """Checks for chapter 3."""
 
+import random
+from itertools import combinations, permutations
+
 import torch
 
-from book_helpers.exercises import call, chosen, exercise, expect
+from book_helpers.exercises import (
+    call,
+    chosen,
+    exercise,
+    expect,
+    tensor_of,
+    unchanged,
+)
 
 
 @exercise("3.1")
@@ -10,26 +20,28 @@ def check_3_1(answer):
     letters = chosen(answer, "abcde")
     expect(
         "a" not in letters,
-        "(a) Without a mask the last token takes the mean of the same set.",
+        "(a) Without a mask the full stop takes the mean of the same words.",
     )
     expect(
         "b" not in letters,
-        "(b) Depth does not help without a mask: claim 3.3 holds for each depth.",
+        "(b) Depth does not help without a mask: each block passes the shuffle "
+        "on, and the full stop is where it was.",
     )
     expect(
         "c" not in letters,
-        "(c) After one layer the last token knows one set, mask or not.",
+        "(c) After one block the full stop knows one set, mask or not.",
     )
     expect(
         "d" in letters,
-        "(d) The second layer adds up places that saw different beginnings.",
+        "(d) In the second block the full stop takes its mean over tokens that "
+        "saw different beginnings.",
     )
     expect(
         "e" in letters,
         "(e) ` bites` has seen ` dog` in one sentence and ` man` in the other: "
         "its output differs, and so does the mean.",
     )
-    return "Order enters with the mask, and reaches the last token in layer 2."
+    return "Order enters with the mask, and reaches the last token in block 2."
 
 
 def _attend(x, causal=False):
@@ -61,9 +73,9 @@ def _middle_tells(x):
     return x + x[:, half : half + 1]  # (1, seq_len, d_model)
 
 
-def _add_places(x):
-    place = torch.arange(x.shape[1], dtype=x.dtype).view(1, -1, 1)
-    return x + place  # (1, seq_len, d_model)
+def _add_positions(x):
+    position = torch.arange(x.shape[1], dtype=x.dtype).view(1, -1, 1)
+    return x + position  # (1, seq_len, d_model)
 
 
 BLIND = {
@@ -74,21 +86,74 @@ BLIND = {
 }
 SEEING = {
     "attention with a causal mask": lambda x: _attend(x, causal=True),
-    "adding the place to each token": _add_places,
+    "adding its position to each token": _add_positions,
     "a running sum along the sequence": lambda x: x.cumsum(dim=1),
 }
 # Each of these keeps one symmetry, and a test of that one alone is fooled.
 NEARLY = {
     "adding both neighbours, which only reversing keeps": _neighbours,
-    "moving each token one place on, which only going round keeps": (
+    "moving each token one position on, which only going round keeps": (
         lambda x: x.roll(1, dims=1)
     ),
-    "sorting each column, which gives the same output for every order "
-    "instead of the shuffled one": lambda x: x.sort(dim=1).values,
+    "sorting each of the 8 numbers along the sequence, which gives the same "
+    "output for every order instead of the shuffled one": (
+        lambda x: x.sort(dim=1).values
+    ),
     "adding the first token to all, which shuffling the others keeps": _first_tells,
     "adding the last token to all, which shuffling the others keeps": _last_tells,
     "adding the middle token to all, which shuffling the others keeps": _middle_tells,
 }
+
+
+def _shuffles(seen):
+    """The shuffles between inputs that hold the same tokens, by length."""
+    found = {}
+    for x, y in combinations(seen, 2):
+        if x.shape == y.shape and x.dim() == 3 and len(x) == 1:
+            same = (y[0].unsqueeze(1) == x[0]).all(dim=-1)  # (seq_len, seq_len)
+            if (same.sum(dim=1) == 1).all() and (same.sum(dim=0) == 1).all():
+                shuffle = tuple(same.int().argmax(dim=1).tolist())
+                found.setdefault(len(shuffle), set()).add(shuffle)
+    return found
+
+
+def _unnoticed(shuffles, seq_len):
+    """A shuffle, not the identity, that commutes with each of `shuffles`."""
+    here = [s for s in shuffles if s != tuple(range(seq_len))]
+    every = permutations(range(seq_len)) if seq_len <= 6 else here
+    for q in every:
+        if q != tuple(range(seq_len)) and all(
+            all(q[s[i]] == s[q[i]] for i in range(seq_len)) for s in here
+        ):
+            return q
+    return None
+
+
+def _made_to_measure(order_blind):
+    """A shuffle that this test takes for equivariant, or None.
+
+    The test is run once to see which shuffles it tries. A function that
+    shuffles in a way that commutes with all of them is no different to it.
+    """
+    seen = []
+
+    def look(x):
+        seen.append(x.detach().clone())
+        return x.clone()
+
+    before = torch.get_rng_state(), random.getstate()
+    call(order_blind, look)
+    for seq_len, shuffles in _shuffles(seen[:60]).items():
+        q = _unnoticed(shuffles, seq_len)
+        if q is not None:
+            torch.set_rng_state(before[0])
+            random.setstate(before[1])
+            if call(
+                order_blind,
+                lambda x, q=q: x[:, list(q)] if x.shape[1] == len(q) else x,
+            ):
+                return list(q)
+    return None
 
 
 @exercise("3.2")
@@ -133,43 +198,43 @@ def check_3_2(order_blind):
         )
     for name, verdict in seeing.items():
         expect(not verdict, f"True for {name}. It is not equivariant.")
-    return "It is not fooled by functions that keep only some shuffles."
+    q = _made_to_measure(order_blind)
+    expect(
+        q is None,
+        f"True for f(x) = x[:, {q}], made to measure: with the shuffles that "
+        "your test tries it makes no difference which comes first. Try more "
+        "of them, such as a swap of two and a move of all by one.",
+    )
+    return (
+        "It is not fooled by any function here, nor by a shuffle made to "
+        "measure from the shuffles that it tries."
+    )
 
 
 @exercise("3.3")
 def check_3_3(turn):
     d_model = 16
+    steps = torch.arange(0, d_model, 2, dtype=torch.float64)  # (8,)
+    speeds = 10000 ** (-steps / d_model)  # (8,)
 
     def rows_of(angles):
         return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
-
-    steps = torch.arange(0, d_model, 2, dtype=torch.float64)  # (8,)
-    speeds = 10000 ** (-steps / d_model)  # (8,)
 
     def row_at(position):
         return rows_of(position * speeds)  # (16,)
 
     start = row_at(5)
-    before = start.clone()
-    turned = call(turn, start, 3)
-    expect(torch.equal(start, before), "The row that was given has changed.")
-    expect(
-        isinstance(turned, torch.Tensor),
-        f"Return a tensor, not {type(turned).__name__}.",
-    )
-    expect(
-        turned.shape == (d_model,),
-        f"The shape is {tuple(turned.shape)}, asked was ({d_model},): "
-        "flatten the pairs, sine before cosine.",
-    )
+    lent = start.clone()
+    turned = tensor_of(call(turn, lent, 3), (d_model,)).double()
+    unchanged(start, lent, "the row")
 
     def same(other):
-        return torch.allclose(turned.double(), other, rtol=0, atol=1e-5)
+        return torch.allclose(turned, other, rtol=0, atol=1e-5)
 
     expect(not same(start), "The row came back as it was.")
     expect(
         not same(row_at(2)),
-        "That is 3 places back: sin(a - b). Mind the sign in both formulas.",
+        "That is 3 positions back: sin(a - b). Mind the sign in both formulas.",
     )
     expect(
         not same(row_at(3)),
@@ -177,9 +242,15 @@ def check_3_3(turn):
     )
     expect(
         not same(row_at(6)),
-        "That is one place on, whatever k is. The angle is k times the speed.",
+        "That is one position on, whatever k is. The angle is k times the speed.",
     )
     sin, cos = start[0::2], start[1::2]
+    first = torch.atan2(sin[0], cos[0])  # () 5 rad, less a full turn
+    expect(
+        not any(same(row_at(p)) for p in (first + 3, first.round() + 3)),
+        "You read the position off the first hand. It is round after 6.28 "
+        "steps and starts again: turn each hand from where it stands.",
+    )
     slow = torch.atan2(sin, cos) + 3 * 10000 ** (-steps / (2 * d_model))
     expect(
         not same(rows_of(slow)),
@@ -190,6 +261,15 @@ def check_3_3(turn):
         not same(rows_of(one_speed)),
         "All pairs turn by the same angle. Each has a speed of its own.",
     )
+    a, b = start.chunk(2)  # each (8,)
+    for way in (1, -1):
+        s, c = (way * 3 * speeds).sin(), (3 * speeds).cos()
+        new = a * c + b * s, b * c - a * s  # each (8,)
+        expect(
+            not same(torch.cat(new)) and not same(torch.stack(new, 1).flatten()),
+            "You read the first half of the row as sines and the second as "
+            "cosines. Here they alternate: row[0::2] and row[1::2].",
+        )
     expect(
         not same(torch.cat((row_at(8)[0::2], row_at(8)[1::2]))),
         "All sines stand before all cosines. Here they alternate.",
@@ -210,60 +290,122 @@ def check_3_3(turn):
         ),
         "A turned hand keeps its length 1: sin**2 + cos**2 of each pair.",
     )
-    expect(same(row_at(8)), "Row 5, turned 3 places on, must be row 8.")
+    expect(same(row_at(8)), "Row 5, turned 3 positions on, must be row 8.")
     for position, k in ((0, 1), (40, 100), (9, 0)):
-        again = call(turn, row_at(position), k)
+        again = tensor_of(call(turn, row_at(position), k), (d_model,)).double()
         expect(
-            torch.allclose(again.double(), row_at(position + k), atol=1e-4),
+            torch.allclose(again, row_at(position + k), atol=1e-4),
             f"Row {position}, turned with k = {k}, must be row {position + k}.",
         )
     wide = torch.randn(6, dtype=torch.float64)  # (6,)
-    expect(
-        call(turn, wide, 1).shape == (6,),
-        "The width is fixed in your code; take it from the row.",
-    )
-    return "One turn serves every place."
+    try:
+        fits = tensor_of(call(turn, wide, 1)).shape == (6,)
+    except RuntimeError:
+        fits = False
+    expect(fits, "The width is fixed in your code; take it from the row.")
+    return "One turn serves every position."
 
 
 @exercise("3.4")
-def check_3_4(packed_positions):
+def check_3_4(newest_positions):
+    mask = torch.tensor(
+        [
+            [1, 1, 1, 1, 1, 1],  # no padding
+            [0, 0, 0, 1, 1, 1],  # on the left
+            [1, 1, 0, 0, 0, 1],  # on the right of the prompt
+        ]
+    )
+    right = torch.tensor([[5], [2], [2]])
+    lent = mask.clone()
+    got = tensor_of(call(newest_positions, lent))
+    unchanged(mask, lent, "the mask")
+    expect(
+        got.shape != (3,),
+        "The shape is (3,), asked was (3, 1): the ids fed are (batch, 1), too.",
+    )
+    expect(
+        got.shape != (3, 6),
+        "Those are the positions of all columns. Only the newest token is fed.",
+    )
+    expect(
+        got.shape not in ((), (1,), (1, 1)),
+        "That is one position for all texts. They differ in length.",
+    )
+    got = tensor_of(got, (3, 1))
+    expect(
+        not (got == 5).all(),
+        "That is the last column for all. Padding has no position of its own.",
+    )
+    expect(
+        not torch.equal(got, right + 1),
+        "That is how many tokens there are. The first one has position 0.",
+    )
+    expect(
+        not (got == 0).all(),
+        "The newest token is alone in its batch and last in its text.",
+    )
+    expect(
+        got.tolist() != [[5], [2], [5]],
+        "You took off the padding on the left only. In the third text it "
+        "stands in the middle, and has no position either.",
+    )
+    expect(
+        torch.equal(got, right),
+        f"For {mask.tolist()} expected {right.tolist()}, got {got.tolist()}.",
+    )
+    expect(
+        got.dtype in (torch.int64, torch.int32),
+        f"Positions pick rows: int64, not {got.dtype}.",
+    )
+    again = tensor_of(call(newest_positions, torch.tensor([[False, True]])))
+    expect(again.tolist() == [[0]], "A text of one token has its newest at 0.")
+    return "A cache does not change where a token stands."
+
+
+@exercise("3.5")
+def check_3_5(packed_positions):
     documents = torch.tensor([[7, 7, 7, 3, 3, 9], [9, 9, 4, 4, 4, 4]])
     right = torch.tensor([[0, 1, 2, 0, 1, 0], [0, 1, 0, 1, 2, 3]])
-    before = documents.clone()
-    got = call(packed_positions, documents)
-    expect(torch.equal(documents, before), "The tensor that was given has changed.")
-    expect(isinstance(got, torch.Tensor), f"Return a tensor, not {type(got).__name__}.")
+    lent = documents.clone()
+    got = tensor_of(call(packed_positions, lent))
+    unchanged(documents, lent, "`documents`")
     expect(
         got.shape == (2, 6),
-        f"The shape is {tuple(got.shape)}, asked was (2, 6): each row has "
-        "places of its own.",
+        f"The shape is {tuple(got.shape)}, asked was (2, 6): each sequence has "
+        "positions of its own.",
     )
     columns = torch.arange(6).expand(2, 6)
     expect(
         not torch.equal(got, columns),
         "Those are the columns. A new text must start at 0 again.",
     )
-    expect(not torch.equal(got, right + 1), "Places are counted from 0, not from 1.")
+    expect(not torch.equal(got, right + 1), "Positions are counted from 0, not from 1.")
     expect(
         not torch.equal(got, documents)
         and not torch.equal(got, documents - documents.min()),
-        "Those are the texts' numbers, not places in them.",
+        "Those are the texts' numbers, not positions in them.",
     )
-    kinds = (documents[:, 1:] != documents[:, :-1]).cumsum(dim=1)
-    kinds = torch.cat((torch.zeros_like(kinds[:, :1]), kinds), dim=1)
+    starts = documents[:, 1:] != documents[:, :-1]
+    starts = torch.cat((torch.ones_like(starts[:, :1]), starts), dim=1)  # (2, 6)
     expect(
-        not torch.equal(got, kinds),
+        not torch.equal(got, starts.cumsum(dim=1) - 1),
         "You count texts. Count the tokens since the text began.",
+    )
+    expect(
+        not torch.equal(got, starts.cumsum(dim=1))
+        and not torch.equal(got, (~starts).cumsum(dim=1)),
+        "A running sum goes on where the text before ended. Take off what it "
+        "had reached when the text began.",
     )
     across = right.clone()
     across[1, :2] += 1
     expect(
         not torch.equal(got, across),
-        "The second row goes on where the first one ended. Rows are separate.",
+        "The second sequence goes on where the first one ended. They are separate.",
     )
     expect(
         not torch.equal(got[0], right[0]) or torch.equal(got, right),
-        "The first row is right, the second is not. Rows are separate.",
+        "The first sequence is right, the second is not. They are separate.",
     )
     expect(
         torch.equal(got, right),
@@ -271,14 +413,13 @@ def check_3_4(packed_positions):
     )
     expect(
         got.dtype in (torch.int64, torch.int32),
-        f"Places are names too: int64, not {got.dtype}.",
+        f"Positions pick rows: int64, not {got.dtype}.",
     )
-    again = call(packed_positions, torch.tensor([[5, 5, 2, 5, 5]]))
+    again = tensor_of(call(packed_positions, torch.tensor([[5, 5, 2, 5, 5]])))
     expect(
         again.tolist() == [[0, 1, 0, 0, 1]],
-        "A number may come back later for another text: [5, 5, 2, 5, 5] is "
-        "three texts.",
+        "A number can come back for another text: [5, 5, 2, 5, 5] is three texts.",
     )
-    one = call(packed_positions, torch.tensor([[1]]))
-    expect(one.tolist() == [[0]], "A single token stands at place 0.")
+    one = tensor_of(call(packed_positions, torch.tensor([[1]])))
+    expect(one.tolist() == [[0]], "A single token stands at position 0.")
     return "Packed texts do not know of each other's length."

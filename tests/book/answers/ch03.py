@@ -24,8 +24,41 @@ def by_all_shuffles(f):
 
 
 def as_a_tensor(f):
-    x, shuffle = random(), torch.tensor([2, 5, 0, 1, 3, 4])
-    return (f(x[:, shuffle]) - f(x)[:, shuffle]).abs().max() < 1e-9
+    x, gaps = random(), []
+    for shuffle in permutations(range(6)):
+        shuffle = torch.tensor(shuffle)
+        gaps.append((f(x[:, shuffle]) - f(x)[:, shuffle]).abs().max())
+    return max(gaps) < 1e-9
+
+
+def by_one_shuffle(f):
+    return agrees(f, random(), [3, 1, 4, 0, 5, 2])
+
+
+def by_one_drawn(f):
+    return agrees(f, random(), torch.randperm(6))
+
+
+def by_many_drawn(f):
+    x = random(7)
+    return all(agrees(f, x, torch.randperm(7)) for _ in range(20))
+
+
+def by_swaps_of_neighbours(f):
+    x = random()
+    swaps = (
+        [i + 1 if j == i else i if j == i + 1 else j for j in range(6)]
+        for i in range(5)
+    )
+    return all(agrees(f, x, swap) for swap in swaps)
+
+
+def by_a_matrix(f):
+    x, drawn = (
+        random(),
+        [torch.eye(6, dtype=torch.float64)[torch.randperm(6)] for _ in range(9)],
+    )
+    return all(torch.allclose(f(m @ x), m @ f(x)) for m in drawn)
 
 
 def by_reversing(f):
@@ -130,9 +163,48 @@ def fixed_width(row, k):
     return turned(row, k * 10000 ** (-torch.arange(0, 16, 2) / 16)).flatten()
 
 
+def by_halves(row, k):
+    sin, cos = row.chunk(2)
+    angles = k * speeds(row)
+    new_sin = sin * angles.cos() + cos * angles.sin()
+    return torch.cat((new_sin, cos * angles.cos() - sin * angles.sin()))
+
+
+def by_the_first_hand(row, k):
+    position = torch.atan2(row[0], row[1])
+    return turned(
+        torch.tensor([0.0, 1] * (len(row) // 2)), (position + k) * speeds(row)
+    ).flatten()
+
+
+def by_search(row, k):
+    def row_at(p):
+        return torch.stack(
+            ((p * speeds(row)).sin(), (p * speeds(row)).cos()), 1
+        ).flatten()
+
+    return row_at(min(range(500), key=lambda p: (row_at(p) - row).norm()) + k)
+
+
 def sums_only(row, k):
     angles = k * speeds(row)
     return row + torch.stack((angles.sin(), angles.cos()), 1).flatten()
+
+
+def newest(mask):
+    return (mask != 0).sum(dim=1, keepdim=True) - 1
+
+
+def newest_by_loops(mask):
+    return [[sum(row) - 1] for row in mask.tolist()]
+
+
+def newest_from_the_left(mask):
+    return mask.shape[1] - 1 - mask.int().argmax(dim=1, keepdim=True)
+
+
+def newest_mask_changed(mask):
+    return mask.cumsum_(1)[:, -1:] - 1
 
 
 def packed(documents):
@@ -170,6 +242,10 @@ def texts(documents):
     return (documents.diff(dim=1, prepend=documents[:, :1]) != 0).cumsum(dim=1)
 
 
+def running_sum(documents):
+    return 1 + texts(documents)
+
+
 def documents_changed(documents):
     return documents.copy_(packed(documents))
 
@@ -180,8 +256,8 @@ WRONG = {
         ({"d", "e", "f"}, "Only the letters"),
         ({"a", "d", "e"}, "(a) Without a mask"),
         ({"b", "d", "e"}, "(b) Depth"),
-        ({"c", "d", "e"}, "(c) After one layer"),
-        ({"e"}, "(d) The second layer"),
+        ({"c", "d", "e"}, "(c) After one block"),
+        ({"e"}, "(d) In the second block"),
         ({"d"}, "(e) ` bites`"),
     ],
     "3.2": [
@@ -194,45 +270,77 @@ WRONG = {
         (by_keeping_the_first, "True for adding the first"),
         (by_keeping_the_last, "True for adding the last"),
         (by_keeping_the_middle, "True for adding the middle"),
-        (sums, "True for adding the place"),
+        (sums, "True for adding its position"),
+        (by_one_shuffle, "True for f(x) = x[:, ["),
+        (by_one_drawn, "made to measure"),
         (forgotten, "is a `return` missing"),
         (lambda f: "yes", "not str"),
     ],
     "3.3": [
         (lambda row, k: row, "came back as it was"),
-        (lambda row, k: turn(row, -k), "3 places back"),
+        (lambda row, k: turn(row, -k), "3 positions back"),
         (row_k, "That is row 3"),
-        (lambda row, k: turn(row, 1), "one place on"),
+        (lambda row, k: turn(row, 1), "one position on"),
         (slower, "speeds are off"),
         (lambda row, k: turned(row, k + 0 * speeds(row)).flatten(), "same angle"),
         (lambda row, k: turned(row, k * speeds(row)).T.flatten(), "All sines stand"),
         (cosines_first, "changed places"),
         (lambda row, k: turned(row, k * speeds(row)), "The shape is (8, 2)"),
         (sums_only, "Adding two rows"),
-        (in_place, "has changed"),
-        (lambda row, k: turn(row, k).tolist(), "not list"),
+        (in_place, "changed the row"),
+        (by_halves, "first half of the row as sines"),
+        (by_the_first_hand, "off the first hand"),
+        (lambda row, k: None, "your NoneType is none"),
         (lambda row, k: turn(row, 3), "turned with k = 1"),
-        (fixed_width, "raised RuntimeError"),
+        (fixed_width, "width is fixed"),
     ],
     "3.4": [
+        (lambda m: newest(m) * 0 + m.shape[1] - 1, "the last column for all"),
+        (lambda m: newest(m) + 1, "how many tokens there are"),
+        (lambda m: newest(m) * 0, "alone in its batch"),
+        (newest_from_the_left, "padding on the left only"),
+        (lambda m: newest(m).squeeze(1), "The shape is (3,)"),
+        (lambda m: (m.cumsum(1) - 1).clamp(min=0), "positions of all columns"),
+        (lambda m: torch.tensor([[5]]), "one position for all"),
+        (lambda m: newest(m).float(), "not torch.float32"),
+        (newest_mask_changed, "changed the mask"),
+        (lambda m: newest(m) - 1, "expected [[5], [2], [2]]"),
+    ],
+    "3.5": [
         (lambda d: torch.arange(d.shape[1]).expand(d.shape), "Those are the columns"),
         (lambda d: packed(d) + 1, "counted from 0"),
         (lambda d: d, "the texts' numbers"),
         (texts, "You count texts"),
         (across_rows, "goes on where the first"),
-        (first_row, "The first row is right"),
+        (first_row, "The first sequence is right"),
         (lambda d: packed(d)[0], "The shape is (6,)"),
         (lambda d: packed(d).float(), "not torch.float32"),
-        (lambda d: packed(d).tolist(), "not list"),
-        (by_number, "come back later"),
-        (documents_changed, "has changed"),
+        (running_sum, "A running sum"),
+        (by_number, "come back for another"),
+        (documents_changed, "changed `documents`"),
         (lambda d: packed(d) * 2, "expected [0, 1, 2, 0, 1, 0]"),
     ],
 }
 
 RIGHT = {
     "3.1": [{"d", "e"}, frozenset("de"), {"(d)", "(e)"}, {"D", "E"}],
-    "3.2": [by_two_shuffles, by_all_shuffles, as_a_tensor],
-    "3.3": [turn, by_complex_numbers, by_angles, by_a_loop, in_float32],
-    "3.4": [packed, packed_by_loops, lambda d: packed(d).int()],
+    "3.2": [
+        by_two_shuffles,
+        by_all_shuffles,
+        as_a_tensor,
+        by_many_drawn,
+        by_swaps_of_neighbours,
+        by_a_matrix,
+    ],
+    "3.3": [
+        turn,
+        by_complex_numbers,
+        by_angles,
+        by_a_loop,
+        in_float32,
+        by_search,
+        lambda row, k: turn(row, k).tolist(),
+    ],
+    "3.4": [newest, newest_by_loops, lambda m: newest(m).int().numpy()],
+    "3.5": [packed, packed_by_loops, lambda d: packed(d).int()],
 }
