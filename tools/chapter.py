@@ -203,6 +203,11 @@ class Chapter:
         """The numbers of the exercises."""
         return [number for number, _ in EXERCISE.findall("\n\n".join(self.markdown))]
 
+    @property
+    def gist(self):
+        """What tells the chapter's idea: its opening and its summary."""
+        return "\n\n".join((self.opening, self.text(section="Summary")))
+
     def words(self, lane=MAIN):
         return words(self.text(lane))
 

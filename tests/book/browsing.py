@@ -120,11 +120,19 @@ def specimen_site(tmp_path_factory):
     return f"{(root / '_build/html').as_uri()}/"
 
 
+def uncover(page):
+    """Show what stands behind a question, if the page has one."""
+    switch = page.get_by_label("Show everything")
+    if switch.count():
+        switch.check()
+
+
 def wake(page):
     """Bring the page's widget into view, if it has one, and wait until it lives."""
     still = page.locator(".widget-still")
     if not still.count():
         return False
+    uncover(page)
     still.scroll_into_view_if_needed()
     page.locator(".widget-subarea .noUi-handle").wait_for()
     return True

@@ -251,6 +251,20 @@ def test_chapters_lead_to_the_glossary_and_the_sources(page_name):
     assert all(papers), "a paper of the Sources is not in references.bib"
 
 
+def test_the_landing_page_says_how_long_a_chapter_takes():
+    """The minutes of the main lane, counted here in another way than shown."""
+    text = (HTML / "book/index.html").read_text(encoding="utf-8")
+    for chapter in chapters():
+        row = next(r for r in text.split("<tr")[1:] if f"{chapter.page}.html" in r)
+        code = chapter.lines() * 4 + chapter.file_lines() * 2
+        minutes = round(chapter.words() / 200 + code / 60)
+        assert f"<p>{minutes}\N{NO-BREAK SPACE}min</p>" in row
+        page = (HTML / f"{chapter.page}.html").read_text(encoding="utf-8")
+        assert f'<p class="reading">{minutes} minutes to read' in page
+    short = re.search(r"<strong>(\d+) minutes\.</strong> Read the opening", text)
+    assert int(short[1]) <= 20
+
+
 def test_the_landing_page_lists_every_chapter_and_the_whole_book():
     links = parsed(HTML / "book/index.html").links
     assert {f"../{name}" for name in CHAPTERS} <= set(links)
