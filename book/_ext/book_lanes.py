@@ -63,9 +63,9 @@ def held(cell):
         return f"the file {file_of(cell)}, {lines} line{'s' * (lines > 1)}"
     if HIDE_CELL in tags(cell):
         return "the imports"
-    return (
-        "the code that draws this" if has(cell, SVG, VIEW) else "the code behind this"
-    )
+    if has(cell, SVG, VIEW):
+        return "the code that draws this"
+    return f"the code {'behind' if cell.outputs else 'that prepares'} this"
 
 
 class OnTheSite(SphinxPostTransform):
@@ -95,15 +95,16 @@ class Deeper(OnTheSite):
 class Predictions(OnTheSite):
     """What answers a **Predict.** is marked, for predict.js to cover.
 
-    That is the text up to the next code and the run of code after it.
+    That is the text up to the next code, the run of code after it, and what the
+    next cell says of that: up to a claim, a question or a heading.
     """
 
     def change(self, chapter):
         asked = {prediction.cell + 1: prediction for prediction in chapter.predictions}
         last = {}
         for node in self.document.findall(nodes.paragraph):
-            if is_predict(node) and node.line // LINES_OF_A_CELL in asked:
-                last[node.line // LINES_OF_A_CELL] = node
+            if is_predict(node) and cell_of(node) in asked:
+                last[cell_of(node)] = node
         for number, (cell, question) in enumerate(last.items(), 1):
             around = question.parent
             start = around.index(question)
@@ -119,15 +120,24 @@ class Predictions(OnTheSite):
             around.insert(start, [box, cover])
 
     def answer(self, following):
-        found, code = [], False
+        found, code, after = [], False, None
         for node in following:
             if isinstance(node, nodes.section) or is_predict(node):
                 break
             if code and not is_code(node):
+                after = after or cell_of(node)
+                if cell_of(node) != after or "claim" in node["classes"]:
+                    break
+            elif after:
                 break
             code = code or is_code(node)
             found.append(node)
         return found if code else []
+
+
+def cell_of(node):
+    """The number of the cell that a node is from, counted from 1."""
+    return node.line // LINES_OF_A_CELL
 
 
 def is_predict(node):

@@ -10,13 +10,12 @@ document.addEventListener("DOMContentLoaded", () => {
   const kept = read();
 
   function read() {
-    const isText = (value) => typeof value === "string";
     try {
       const found = JSON.parse(localStorage.getItem(key)) ?? {};
-      const guesses = Object.entries(found.guesses ?? {}).filter(([, guess]) => isText(guess));
+      const guesses = Object.entries(found.guesses ?? {});
       return {
         guesses: new Map(guesses.map(([question, guess]) => [question, guess.slice(0, LONGEST)])),
-        done: new Set([].concat(found.done ?? []).filter(isText)),
+        done: new Set(found.done),
         all: found.all === true,
       };
     } catch {
