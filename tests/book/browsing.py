@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 
 import pytest
 import specimen
-from chapter import ROOT, chapters
+from chapter import ROOT, VIEW, chapters, has
 from pages import HTML, Host, build, chromium, server
 from playwright.sync_api import sync_playwright
 
@@ -16,6 +16,11 @@ PAGES = sorted(
     if not p.parent.name.startswith("_")
 )
 CHAPTERS = [f"{chapter.page}.html" for chapter in chapters()]
+SLIDERS = [
+    f"{chapter.page}.html"
+    for chapter in chapters()
+    if any(has(cell, VIEW) for cell in chapter.code)
+]
 by_http_and_from_a_file = pytest.mark.parametrize(
     "base", [None, f"{HTML.as_uri()}/"], ids=["http", "file"]
 )
