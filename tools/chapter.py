@@ -34,6 +34,7 @@ KEPT = ("widgets", "accelerator", "colab", "keywords", "no_glossary")
 KEPT_IN_A_CELL = ("tags", "jupyter", "cellView", "mystnb")
 
 MAIN, DEEPER = "main", "deeper"
+FOLDED = "Deeper:"
 ASIDE = ("Exercises", "Summary")
 BUDGET = {"words": 1500, "lines": 130, "claims": 8, "minutes": 20, "deeper": 900}
 WORDS_A_MINUTE, SECONDS_A_LINE, SECONDS_A_FILE_LINE = 200, 4, 2
@@ -137,7 +138,7 @@ class Chapter:
             for part in filter(None, parts):
                 if markdown and part.startswith("## "):
                     section = part.split("\n")[0].removeprefix("## ").strip()
-                lane = DEEPER if section.startswith("Deeper:") else MAIN
+                lane = DEEPER if section.startswith(FOLDED) else MAIN
                 lane = section.lower() if section in ASIDE else lane
                 found.append((section, lane, cell, part))
         return found
@@ -202,6 +203,11 @@ class Chapter:
         """The numbers of the exercises."""
         return [number for number, _ in EXERCISE.findall("\n\n".join(self.markdown))]
 
+    @property
+    def gist(self):
+        """What tells the chapter's idea: its opening and its summary."""
+        return "\n\n".join((self.opening, self.text(section="Summary")))
+
     def words(self, lane=MAIN):
         return words(self.text(lane))
 
@@ -240,6 +246,11 @@ class Chapter:
 def file_of(cell):
     """The package's file that a cell is a part of, or None."""
     return next((t.removeprefix(FILE) for t in tags(cell) if t.startswith(FILE)), None)
+
+
+def has(cell, *kinds):
+    """Whether a cell shows something of one of these kinds."""
+    return any(set(kinds) & set(o.get("data", {})) for o in cell.get("outputs", []))
 
 
 def is_shown(cell):

@@ -25,31 +25,35 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 START = HTML / "book/index.html"
 
 
-def build():
+def build(root=ROOT):
     """Stored outputs to pages. A warning ends the build.
 
     From nothing each time: Sphinx does not see changes in our extension.
+    Site and e-book are made at the same time.
     """
-    shutil.rmtree(ROOT / "_build", ignore_errors=True)
-    jupyter_book()
-    ebook()
+    shutil.rmtree(root / "_build", ignore_errors=True)
+    work = root / "_build/ebook"
+    work.mkdir(parents=True)
+    both = [jupyter_book(root), jupyter_book(root, *as_ebook(root, work))]
+    if any([made.wait() for made in both]):
+        sys.exit("site: the build failed; the warnings above say where")
+    shutil.copy(work / "_build/epub" / EBOOK.name, root / "_build/html")
 
 
-def jupyter_book(*more):
+def jupyter_book(root, *more):
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", ".", "-W", "-n", "--keep-going", "-q", *more]
-    done = subprocess.run(command, cwd=ROOT)
-    if done.returncode:
-        sys.exit("site: the build failed; the warnings above say where")
+    return subprocess.Popen(command, cwd=root)
 
 
-def ebook():
-    """The same pages as one file, beside the site that links to it."""
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+def as_ebook(root, work):
+    """What makes the same pages one file; the site links to it."""
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     sphinx = config["sphinx"]
     sphinx["local_extensions"] = {
-        name: str(ROOT / "book/_ext")
-        for name in ("book_site", "book_tables", "book_epub")
+        name: str(root / "book/_ext")
+        for name in (*sphinx["local_extensions"], "book_epub")
+        if name != "book_weight"
     }
     sphinx["config"].update(
         html_static_path=["book/_epub"],
@@ -66,21 +70,10 @@ def ebook():
         epub_identifier=EBOOK.stem,
         epub_uid=EBOOK.stem,
     )
-    work = ROOT / "_build/ebook"
-    work.mkdir()
     changed = work / "_config.yml"
     changed.write_text(yaml.safe_dump(config), encoding="utf-8")
-    jupyter_book(
-        "--config",
-        changed,
-        "--path-output",
-        work,
-        "--builder",
-        "custom",
-        "--custom-builder",
-        "epub",
-    )
-    shutil.copy(work / "_build/epub" / EBOOK.name, EBOOK)
+    into = ("--config", changed, "--path-output", work)
+    return (*into, "--builder", "custom", "--custom-builder", "epub")
 
 
 def open_page():

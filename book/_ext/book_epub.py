@@ -7,7 +7,6 @@ import posixpath
 import re
 from pathlib import Path
 
-import sphinxcontrib.katex
 from book_site import file_name
 from sphinx.builders.epub3 import Epub3Builder
 
@@ -64,7 +63,6 @@ class Ebook(Epub3Builder):
 
 
 def undress(app):
-    sphinxcontrib.katex.KATEX_DEFAULT_OPTIONS["output"] = "mathml"
     for event in ("html-page-context", "build-finished"):
         for listener in list(app.events.listeners.get(event, [])):
             if listener.handler.__module__.startswith(DRESSERS):

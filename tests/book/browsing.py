@@ -5,8 +5,9 @@ import threading
 from urllib.parse import urljoin
 
 import pytest
-from chapter import chapters
-from pages import HTML, Host, chromium, server
+import specimen
+from chapter import ROOT, VIEW, chapters, has
+from pages import HTML, Host, build, chromium, server
 from playwright.sync_api import sync_playwright
 
 PAGES = sorted(
@@ -15,10 +16,18 @@ PAGES = sorted(
     if not p.parent.name.startswith("_")
 )
 CHAPTERS = [f"{chapter.page}.html" for chapter in chapters()]
+SLIDERS = [
+    f"{chapter.page}.html"
+    for chapter in chapters()
+    if any(has(cell, VIEW) for cell in chapter.code)
+]
 by_http_and_from_a_file = pytest.mark.parametrize(
     "base", [None, f"{HTML.as_uri()}/"], ids=["http", "file"]
 )
 # embed.js checks the saved state with a schema that its checker finds odd.
+# WCAG 2.1, level A and AA. Its preloading would ask for style sheets at
+# addresses of its own making.
+AXE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "preload": False}
 KNOWN = ("strict mode: use allowUnionTypes",)
 
 
@@ -90,11 +99,45 @@ def visit(browser, address):
     assert told == []
 
 
+@pytest.fixture(scope="session")
+def specimen_site(tmp_path_factory):
+    """The specimen chapter as the book's own build shows it: the folder's address.
+
+    With the book's own configuration, styles and scripts; the e-book beside it.
+    """
+    root = tmp_path_factory.mktemp("specimen")
+    (root / "notebooks").mkdir()
+    specimen.chapter(root / "notebooks", specimen.cells())
+    (root / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/index\nparts:\n  - chapters:\n"
+        "      - file: notebooks/01_days\n      - file: book/glossary\n"
+        "      - file: book/bibliography\n"
+    )
+    (root / "book").mkdir()
+    (root / "book/index.md").write_text(
+        "# Days\n\nA book of one chapter.\n\n```{chapter-table}\n```\n"
+    )
+    shared = ("glossary.md", "bibliography.md", "references.bib")
+    for name in (*shared, "_static", "_epub", "_ext"):
+        (root / "book" / name).symlink_to(ROOT / "book" / name)
+    (root / "_config.yml").symlink_to(ROOT / "_config.yml")
+    build(root)
+    return f"{(root / '_build/html').as_uri()}/"
+
+
+def uncover(page):
+    """Show what stands behind a question, if the page has one."""
+    switch = page.get_by_label("Show everything")
+    if switch.count():
+        switch.check()
+
+
 def wake(page):
     """Bring the page's widget into view, if it has one, and wait until it lives."""
     still = page.locator(".widget-still")
     if not still.count():
         return False
+    uncover(page)
     still.scroll_into_view_if_needed()
     page.locator(".widget-subarea .noUi-handle").wait_for()
     return True

@@ -12,6 +12,7 @@ from chapter import (
     SVG,
     VIEW,
     file_of,
+    has,
     is_shown,
     tags,
     words,
@@ -27,10 +28,6 @@ ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 def faults(chapter):
     """What is wrong with a chapter, each in a line."""
     return [line for look in LOOKS for line in look(chapter)]
-
-
-def has(cell, *kinds):
-    return any(set(kinds) & set(o.get("data", {})) for o in cell.get("outputs", []))
 
 
 def opening(chapter):

@@ -94,8 +94,10 @@ def cells():
         ),
         code("mean = (1 + 7) / 2\nassert mean == 4\nprint(mean)", "4.0"),
         code("print('Thursday')", "Thursday"),
-        text("So the mean is a name of a quiet day. A `token` would fare no better."),
-        text("**Claim 1.2.** Seven names have no order."),
+        text(
+            "So the mean is a name of a quiet day. A `token` would fare no better.\n\n"
+            "**Claim 1.2.** Seven names have no order."
+        ),
         code("assert 7 == 7\nprint(7)", "7"),
         text(
             "## Measured\n\n"

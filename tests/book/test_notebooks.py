@@ -18,6 +18,7 @@ from chapter import (
     UNCOMPARED,
     VIEW,
     chapters,
+    has,
     tags,
 )
 
@@ -125,7 +126,7 @@ def test_figures_have_alternative_text_and_print_a_number(chapter):
 
 @every_chapter
 def test_a_sliders_frames_have_alternative_text(chapter):
-    if not any(form.has(cell, VIEW) for cell in chapter.code):
+    if not any(has(cell, VIEW) for cell in chapter.code):
         assert not is_old(chapter) and "widgets" not in chapter.notebook.metadata
         return
     (state,) = chapter.notebook.metadata.widgets.values()

@@ -3,15 +3,16 @@
 from urllib.parse import urljoin
 
 import pytest
-from browsing import CHAPTERS, by_http_and_from_a_file
+from browsing import CHAPTERS, SLIDERS, by_http_and_from_a_file, uncover, wake
 from pages import Host
 
 
 @by_http_and_from_a_file
-@pytest.mark.parametrize("page_name", CHAPTERS)
+@pytest.mark.parametrize("page_name", SLIDERS)
 def test_the_slider_moves_without_a_kernel(visit, page_name, base):
     page = visit(page_name, base=base, scheme="dark")
     still = page.locator(".widget-still")
+    uncover(page)
     before = still.locator("svg").get_attribute("aria-label")
     still.scroll_into_view_if_needed()
     handle = page.locator(".widget-subarea .noUi-handle")
@@ -58,7 +59,8 @@ def test_the_slider_moves_without_a_kernel(visit, page_name, base):
         ".widget-subarea .widget-html-content svg:visible"
     ).get_attribute("aria-label")
 
-    page.locator(".widget-subarea .widget-play button").first.click()
+    play = page.locator(".widget-subarea .widget-play")
+    play.get_by_role("button", name="Play").click()
     page.wait_for_function(
         "label => [...document.querySelectorAll('.widget-html-content svg')]"
         ".find(s => s.checkVisibility()).getAttribute('aria-label') !== label",
@@ -66,7 +68,45 @@ def test_the_slider_moves_without_a_kernel(visit, page_name, base):
     )
 
 
+@pytest.mark.parametrize("page_name", SLIDERS[:1])
+def test_the_buttons_of_a_slider_have_names(visit, page_name):
+    page = visit(page_name)
+    wake(page)
+    play = page.locator(".widget-subarea .widget-play")
+    for name in ("Play", "Stop", "Repeat"):
+        play.get_by_role("button", name=name, exact=True).wait_for()
+    play.get_by_role("button", name="Play").click()
+    play.get_by_role("button", name="Pause").click()
+    repeat = play.get_by_role("button", name="Repeat")
+    assert repeat.get_attribute("aria-pressed") == "false"
+    repeat.click()
+    play.get_by_role("button", name="Repeat", pressed=True).wait_for()
+
+
 @pytest.mark.parametrize("page_name", CHAPTERS)
+def test_pictures_are_legible_on_a_phone(visit, page_name):
+    """Text of 10 px or more, and the page keeps its width: a wide picture scrolls."""
+    page = visit(page_name, width=390)
+    wake(page)
+    uncover(page)
+    page.locator("details").evaluate_all("all => all.forEach(e => e.open = true)")
+    small = page.evaluate(
+        """() => {
+        const all = [...document.querySelectorAll('article svg')];
+        const seen = all.filter(svg => svg.checkVisibility() && svg.viewBox.baseVal);
+        return seen.flatMap(svg => [...svg.querySelectorAll('text')].map(text => [
+          text.textContent, parseFloat(getComputedStyle(text).fontSize)
+            * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width]));
+        }"""
+    )
+    # The map of chapter 8 still has words of 8 points.
+    least = 8.8 if "08_what_a_table_learns" in page_name else 9.9
+    assert len(small) > 10
+    assert [(words, size) for words, size in small if size < least] == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize("page_name", SLIDERS)
 def test_without_javascript_the_widget_is_its_first_picture(
     browser, address, page_name
 ):
