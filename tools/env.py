@@ -4,6 +4,7 @@ Written so that any Python can read it, since it is what tells a reader that
 theirs is too old.
 """
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -96,14 +97,23 @@ def chatter(*command):
         return failed, log.read()
 
 
+@contextlib.contextmanager
+def progress(message):
+    """One line for the work inside, with its seconds."""
+    say(message + " ... ")
+    start, end = time.time(), "stopped, "
+    try:
+        yield
+        end = ""
+    finally:
+        say(end + str(round(time.time() - start)) + " s\n")
+
+
 def step(message, *command):
-    """One line of progress with its seconds."""
-    say("env: " + message + " ... ")
-    start = time.time()
-    failed, text = chatter(*command)
-    say("{}{:.0f} s\n".format("failed, " if failed else "", time.time() - start))
-    if failed:
-        raise Failed(why(text))
+    with progress("env: " + message):
+        failed, text = chatter(*command)
+        if failed:
+            raise Failed(why(text))
 
 
 def pip(*words):
@@ -207,7 +217,7 @@ def main():
     try:
         make()
     except KeyboardInterrupt:
-        sys.exit("\nenv: stopped; the next call begins where this one began")
+        sys.exit("env: stopped; the next call begins where this one began")
     except Failed as error:
         reason = str(error)
     except OSError as error:

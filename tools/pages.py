@@ -17,10 +17,20 @@ from urllib.parse import urlparse
 
 import yaml
 from chapter import ROOT
+from env import progress
 
 HTML = ROOT / "_build/html"
 EBOOK = HTML / "embedding-layer.epub"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# The pinned one that `make test` brings on Linux x64, then the system's own.
+BROWSERS = (
+    str(ROOT / ".venv/browser/start"),
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    *("chrome", "microsoft-edge", "microsoft-edge-stable"),
+    *(
+        f"/Applications/{name}.app/Contents/MacOS/{name}"
+        for name in ("Google Chrome", "Chromium", "Microsoft Edge")
+    ),
+)
 # The landing page itself; the root's index.html only sends there.
 START = HTML / "book/index.html"
 
@@ -31,15 +41,20 @@ def build():
     From nothing each time: Sphinx does not see changes in our extension.
     """
     shutil.rmtree(ROOT / "_build", ignore_errors=True)
-    jupyter_book()
-    ebook()
+    with progress("site: building the pages"):
+        jupyter_book()
+    with progress("site: building the ePub"):
+        ebook()
 
 
 def jupyter_book(*more):
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", ".", "-W", "-n", "--keep-going", "-q", *more]
-    done = subprocess.run(command, cwd=ROOT)
+    done = subprocess.run(
+        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     if done.returncode:
+        print("\n" + done.stdout)
         sys.exit("site: the build failed; the warnings above say where")
 
 
