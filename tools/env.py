@@ -124,7 +124,9 @@ def pip(*words):
 
 def why(text):
     """The line that says why, out of pip's many."""
-    if re.search("No space left on device|Disk quota exceeded", text):
+    # What makes .venv hides what its own helpers said.
+    full = shutil.disk_usage(ROOT).free < 2**24
+    if full or re.search("No space left on device|Disk quota exceeded", text):
         return "the disk is full"
     clash = re.search(r"The conflict is caused by:\n((?: +\S.*\n)+)", text)
     if clash:
@@ -143,10 +145,11 @@ def why(text):
         )
         found = "needs Python " + needs.group(1) if needs else "is not to be had here"
         return name + "==" + version + " " + found
-    if "(from versions: none)" in text:
+    none = re.search(r"requirement (\S+) .*\(from versions: none\)", text)
+    if none:
         if "ProxyError" in text:
             return "the proxy refuses (HTTPS_PROXY or pip's settings name it)"
-        return "no answer from the package index; is there a network?"
+        return "the index does not give " + none.group(1) + " (is there a network?)"
     told = re.findall(r"^(?:ERROR|error|Error|\w+Error): (.*)", text, re.M)
     return told[-1] if told else "the environment could not be made"
 
