@@ -101,10 +101,13 @@ def chatter(*command):
 def progress(message):
     """One line for the work inside, with its seconds."""
     say(message + " ... ")
-    start, end = time.time(), "stopped, "
+    start, end = time.time(), ""
     try:
         yield
-        end = ""
+    except BaseException as error:
+        stopped = isinstance(error, KeyboardInterrupt)
+        end = "stopped after " if stopped else "failed after "
+        raise
     finally:
         say(end + str(round(time.time() - start)) + " s\n")
 
@@ -215,8 +218,8 @@ def make():
 
 def main():
     # However it is told to stop, it leaves nothing half done.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.default_int_handler)
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, signal.default_int_handler)
     try:
         make()
     except KeyboardInterrupt:
