@@ -88,7 +88,7 @@ def torch_build():
 
 def chatter(*command):
     """Run the command; whether it failed, and what it said, which the log keeps."""
-    with open(os.path.join(ROOT, LOG), "a+") as log:
+    with open(os.path.join(ROOT, LOG), "a+", errors="replace") as log:
         log.write("\n$ {}\n".format(" ".join(command)))
         log.flush()
         start = log.tell()

@@ -157,6 +157,8 @@ def main():
         print(f"vendor: {error} The tests look for a browser of the system.")
     except (Failed, OSError) as error:
         sys.exit(f"vendor: {error}")
+    except KeyboardInterrupt:
+        sys.exit("vendor: stopped; the next call begins where this one began")
 
 
 if __name__ == "__main__":
