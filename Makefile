@@ -1,6 +1,8 @@
 # make book      build the site and open it      make test     prove everything
 # make serve     the site at 127.0.0.1:8000      make sync     cells -> package
 # make execute   run chapters, store outputs     make clean    remove what was made
+# make lint      ruff: faults and format
+# make pins      requirements.txt -> constraints.txt, for all promised Pythons
 # make portable  stored outputs under other instruction sets and thread counts
 # make lighthouse  the site's speed and reach, scored; needs a network once
 PYTHON ?= python3
@@ -14,13 +16,18 @@ PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycac
 	$(wildcard src/*/*.py benchmarks/*.json)
 BUILT = _build/html/.built
 
-.PHONY: book test test-layer portable lighthouse serve sync execute env clean
+.PHONY: book pins lint test test-layer portable lighthouse serve sync execute env clean
 
 book: $(BUILT)
 	@$(PY) tools/pages.py open
 
 test: $(BUILT)
+	@$(PY) tools/vendor.py browser
 	@$(PY) -m pytest -n 2 --dist loadfile $(NBVAL) notebooks tests
+
+lint: env
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
 
 test-layer: env
 	@$(PY) -m pytest -n 2 --dist loadfile tests/layer
@@ -47,8 +54,10 @@ env:
 	@$(PYTHON) tools/env.py
 	@$(PY) tools/vendor.py
 
+pins:
+	@$(PYTHON) tools/pins.py
+
 $(BUILT): $(PAGES) requirements.txt constraints.txt pyproject.toml | env
-	@echo "site: building (about 15 s)"
 	@$(PY) tools/pages.py build
 	@touch $@
 

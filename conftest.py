@@ -30,3 +30,13 @@ def pytest_collection_modifyitems(items):
 
             if not torch.accelerator.is_available():
                 item.add_marker(pytest.mark.skip(reason="needs an accelerator"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """One line for all that a missing browser left out."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    count = sum("no browser" in str(report.longrepr) for report in skipped)
+    if count:
+        terminalreporter.write_line(
+            f"{count} tests need a browser: install Chromium, Chrome or Edge"
+        )

@@ -17,10 +17,20 @@ from urllib.parse import urlparse
 
 import yaml
 from chapter import ROOT
+from env import progress
 
 HTML = ROOT / "_build/html"
 EBOOK = HTML / "embedding-layer.epub"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# The pinned one that `make test` brings on Linux x64, then the system's own.
+BROWSERS = (
+    str(ROOT / ".venv/browser/start"),
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    *("chrome", "microsoft-edge", "microsoft-edge-stable"),
+    *(
+        f"/Applications/{name}.app/Contents/MacOS/{name}"
+        for name in ("Google Chrome", "Chromium", "Microsoft Edge")
+    ),
+)
 # The landing page itself; the root's index.html only sends there.
 START = HTML / "book/index.html"
 
@@ -34,16 +44,22 @@ def build(root=ROOT):
     shutil.rmtree(root / "_build", ignore_errors=True)
     work = root / "_build/ebook"
     work.mkdir(parents=True)
-    both = [jupyter_book(root), jupyter_book(root, *as_ebook(root, work))]
-    if any([made.wait() for made in both]):
-        sys.exit("site: the build failed; the warnings above say where")
+    with progress("site: building the pages and the ePub"):
+        both = [jupyter_book(root), jupyter_book(root, *as_ebook(root, work))]
+        said = [made.communicate()[0] for made in both]
+    for made, text in zip(both, said, strict=True):
+        if made.returncode:
+            print("\n" + text)
+            sys.exit("site: the build failed; the warnings above say where")
     shutil.copy(work / "_build/epub" / EBOOK.name, root / "_build/html")
 
 
 def jupyter_book(root, *more):
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", ".", "-W", "-n", "--keep-going", "-q", *more]
-    return subprocess.Popen(command, cwd=root)
+    return subprocess.Popen(
+        command, cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
 
 
 def as_ebook(root, work):

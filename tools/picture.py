@@ -31,7 +31,8 @@ STEPS = (
     "The id picks a row of the token table.",
     "The place, counted from 0, picks a row of the position table.",
     "The two rows are added.",
-    "In training, dropout zeroes each value with chance 0.1 and divides the rest by 0.9.",
+    "In training, dropout zeroes each value with chance 0.1 and divides the rest "
+    "by 0.9.",
 )
 
 
@@ -112,7 +113,8 @@ def draw():
     steps = "".join(f'<li class="step{n}">{s}</li>' for n, s in enumerate(STEPS, 1))
     return (
         '<div class="moving">\n'
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 598 {height}" role="img" aria-label="{ALT}">\n'
+        '<svg xmlns="http://www.w3.org/2000/svg" '
+        f'viewBox="0 0 598 {height}" role="img" aria-label="{ALT}">\n'
         + "\n".join(filter(None, parts))
         + '\n</svg>\n<label class="pause"><input type="checkbox"> Pause</label>\n'
         + f"<p>{COLOURING}</p><ol>{steps}</ol>\n</div>\n"

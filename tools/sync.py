@@ -119,9 +119,9 @@ def difference(module, file):
     if there == module.text:
         return None
     pairs = zip_longest(module.lines, there.split("\n")[:-1])
-    for number, (cell_line, file_line) in enumerate(pairs, 1):
-        if cell_line != file_line:
-            break
+    number, cell_line, file_line = next(
+        (number, a, b) for number, (a, b) in enumerate(pairs, 1) if a != b
+    )
     last = min(number, len(module.origin)) - 1
     notebook, cell, line = module.origin[last]
     return (

@@ -18,7 +18,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from chapter import STATE, VIEW, Chapter, anchor  # noqa: E402
+from chapter import STATE, VIEW, Chapter, anchor
 
 LEAD_IN = re.compile(r"^(Claim|Exercise) (\d+\.\d+)\.$")
 

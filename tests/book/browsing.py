@@ -21,6 +21,7 @@ SLIDERS = [
     for chapter in chapters()
     if any(has(cell, VIEW) for cell in chapter.code)
 ]
+NO_BROWSER = "no browser on this machine"
 by_http_and_from_a_file = pytest.mark.parametrize(
     "base", [None, f"{HTML.as_uri()}/"], ids=["http", "file"]
 )
@@ -46,14 +47,15 @@ def browser():
     path = chromium()
     if path is None:
         if os.environ.get("CI"):
-            pytest.fail("no Chromium on this machine")
-        pytest.skip("no Chromium found; install it to run the browser tests")
+            pytest.fail(NO_BROWSER)
+        pytest.skip(NO_BROWSER)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=path,
             args=[
                 "--no-sandbox",
                 "--disable-gpu",
+                "--disable-dev-shm-usage",
                 "--disable-sync",
                 "--disable-background-networking",
                 "--disable-component-update",

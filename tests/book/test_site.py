@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from html.parser import HTMLParser
+from itertools import pairwise
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 from xml.etree import ElementTree
 
@@ -31,7 +32,7 @@ def test_a_page_is_whole_and_fits_a_phone(visit, page_name, base):
         "found => found.map(e => Number(e.tagName[1]))"
     )
     assert levels[0] == 1 and levels.count(1) == 1
-    assert all(b <= a + 1 for a, b in zip(levels, levels[1:])), levels
+    assert all(b <= a + 1 for a, b in pairwise(levels)), levels
     bare = page.locator("article img:not([alt]), article img[alt='']").count()
     assert bare == 0
     assert page.locator("main .katex-error").count() == 0

@@ -1,22 +1,28 @@
 """Bad input: one clear line, an exit code that is not 0, nothing half done."""
 
+import base64
+import hashlib
+import io
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import tarfile
 
+import env
 import execute
 import nbformat
 import pytest
+import vendor
 from chapter import ROOT, BookError, read
 
 
-def run(*command, cwd=ROOT, **env):
+def run(*command, cwd=ROOT, **more):
     return subprocess.run(
         command,
         cwd=cwd,
-        env={**os.environ, **env},
+        env={**os.environ, **more},
         capture_output=True,
         text=True,
         timeout=120,
@@ -121,43 +127,67 @@ def test_serve_on_a_port_in_use():
     one_line(done, f"port {port} is in use", "make serve PORT=")
 
 
-def test_a_python_that_is_too_old_is_told_so():
-    code = (
-        "import sys; sys.version_info = (3, 9, 2); sys.path.insert(0, 'tools');"
-        "import env; env.main()"
-    )
-    one_line(run(sys.executable, "-c", code), "needs Python 3.11", "this is 3.9")
-
-
-def test_no_network_at_install_keeps_nothing(copy):
+def test_no_network_while_the_formulas_are_fetched(copy):
+    """npm asks an address that refuses."""
     done = run(
         sys.executable,
-        "tools/env.py",
+        "tools/vendor.py",
         cwd=copy,
-        PIP_NO_INDEX="1",
-        PIP_FIND_LINKS="",
-        PIP_CONFIG_FILE=os.devnull,
+        npm_config_registry="http://127.0.0.1:9/",
+        npm_config_fetch_retries="0",
+        npm_config_cache=str(copy / "npm"),
     )
-    one_line(done, "could not be made", "network", "Nothing was kept")
-    assert not (copy / ".venv").exists()
+    one_line(done, "vendor: npm could not fetch katex", "network?")
+    assert not list((copy / "book/_static").glob("vendor*")), "nothing half made"
 
 
-def test_a_moved_folder_gets_a_new_environment(copy):
-    """Programs in .venv name the folder they were made in."""
-    old = copy / ".venv/bin"
-    old.mkdir(parents=True)
-    (old / "python").write_text("#!/no/such/python")
-    (copy / ".venv/made-from").write_text("0123 /another/folder")
+def test_no_network_while_the_browser_is_fetched(copy):
+    """The tests go on: the system may have a browser, or they skip in sight."""
     done = run(
         sys.executable,
-        "tools/env.py",
+        "-c",
+        "import sys; sys.path.insert(0, 'tools'); sys.argv[1:] = ['browser'];"
+        "import vendor; vendor.platform.machine = lambda: 'x86_64';"
+        "sys.platform = 'linux'; vendor.main()",
         cwd=copy,
-        PIP_NO_INDEX="1",
-        PIP_FIND_LINKS="",
-        PIP_CONFIG_FILE=os.devnull,
+        npm_config_registry="http://127.0.0.1:9/",
+        npm_config_fetch_retries="0",
+        npm_config_cache=str(copy / "npm"),
     )
-    assert "the folder has moved" in done.stdout
-    assert not (copy / ".venv").exists(), "nothing half made is kept"
+    assert done.returncode == 0, done.stderr
+    assert "look for a browser of the system" in done.stdout
+    assert not (copy / ".venv").exists(), "nothing half made"
+
+
+@pytest.fixture
+def package(monkeypatch, tmp_path):
+    """npm's answer: an archive with one file and a link that leads outside."""
+    file = tmp_path / "answer.tgz"
+    with tarfile.open(file, "w:gz") as tar:
+        told = tarfile.TarInfo("package/dist/told.txt")
+        told.size = 2
+        tar.addfile(told, io.BytesIO(b"ok"))
+        link = tarfile.TarInfo("package/dist/link.txt")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    monkeypatch.setattr(vendor, "fetch", lambda name, into: file)
+    digest = hashlib.sha512(file.read_bytes()).digest()
+    return "told@1", ".", ("dist/*.txt",), base64.b64encode(digest).decode()
+
+
+def test_a_fetched_package_is_unpacked(package, tmp_path):
+    vendor.bring([package], tmp_path / "there")
+    assert {file.name for file in (tmp_path / "there").iterdir()} == {
+        "told.txt",
+        "made-from",
+    }
+
+
+def test_a_package_with_another_checksum_is_refused(package, tmp_path):
+    other = (*package[:3], "0" + package[3][1:])
+    with pytest.raises(env.Failed, match="told@1 has another checksum"):
+        vendor.bring([other], tmp_path / "there")
+    assert not list(tmp_path.glob("there*")), "nothing half made"
 
 
 def test_the_layer_needs_torch_alone():

@@ -7,7 +7,10 @@ and adds the family around it.
 import copy
 import io
 import pickle
+import shutil
+import sysconfig
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -541,11 +544,25 @@ def test_A40_rates():
 # ---- graphs ----
 
 
+def inductor_can_build():
+    """The default backend builds C++ against Python's headers."""
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    return headers.exists() and any(map(shutil.which, ("g++", "clang++")))
+
+
+INDUCTOR = pytest.param(
+    "inductor",
+    marks=pytest.mark.skipif(not inductor_can_build(), reason="no C++ compiler"),
+)
+
+
 # torch warns of its own torch.jit here
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-def test_A41_compiled(emb):
+@pytest.mark.parametrize("backend", ["aot_eager", INDUCTOR])
+def test_A41_compiled(emb, backend):
     emb.eval()
-    c = torch.compile(emb, fullgraph=True, dynamic=True)  # one graph for all calls
+    # one graph for all calls
+    c = torch.compile(emb, fullgraph=True, dynamic=True, backend=backend)
     ids = torch.randint(0, 100, (2, 5))
     assert torch.allclose(c(ids), emb(ids), atol=1e-6)
     for bad in (-2, -100, 100):

@@ -291,7 +291,9 @@ def check_4_5(shrink_grad):
             f"For shape {shape} the stretched axes are {names or 'none'}: sum "
             "over these and no others.",
         )
-    alike = torch.randn(2, 2, 2, dtype=torch.float64)  # lengths alone cannot tell the axes apart
+    alike = torch.randn(
+        2, 2, 2, dtype=torch.float64
+    )  # lengths alone cannot tell the axes apart
     result = shaped(call(shrink_grad, alike, (2, 2)), (2, 2), "")
     expect(
         torch.allclose(result, alike.sum(dim=0)),
