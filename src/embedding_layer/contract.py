@@ -653,8 +653,10 @@ def forward_of_its_own(table: Table) -> None:
     table.module.forward = lambda *args, **kwargs: old(*args, **kwargs) / 2
 
 
-def new_forward_of_its_class(table: Table) -> AbstractContextManager[object]:
-    kind: Any = type(table.module)
+def new_forward_of_its_class(
+    table: Table, kind: Any = None
+) -> AbstractContextManager[object]:
+    kind = kind or type(table.module)
     old = kind.forward
 
     def forward(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
@@ -662,6 +664,11 @@ def new_forward_of_its_class(table: Table) -> AbstractContextManager[object]:
         return rows / 2 if module is table.module else rows
 
     return mock.patch.object(kind, "forward", forward)
+
+
+def new_forward_of_nn_Embedding(table: Table) -> AbstractContextManager[object]:
+    kind = nn.Embedding if isinstance(table.module, nn.Embedding) else None
+    return new_forward_of_its_class(table, kind)
 
 
 def forward_that_keeps_its_rows(table: Table) -> None:
@@ -678,6 +685,7 @@ def forward_that_keeps_its_rows(table: Table) -> None:
 @promise("replaced forward", "a forward put on a table or its class is called")
 def check_replaced(subject: Subject) -> None:
     check_obeyed(subject, forward_of_its_own, new_forward_of_its_class)
+    check_obeyed(subject, new_forward_of_nn_Embedding)
 
 
 @promise("kept rows", "rows that a table keeps to hand out again stay as they are")

@@ -237,7 +237,7 @@ def test_bad_options(name, bad, kind):
     accepted = {
         "padding_idx": "-50" if kind is ValueError else "int",
         "init_std": ">= 0" if kind is ValueError else "number",
-        "sparse": "bool",
+        "sparse": "True or False",
         "dtype": "float",
         "device": "device",
         "dropout": "0 and 1" if kind is ValueError else "number",

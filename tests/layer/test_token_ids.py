@@ -95,11 +95,15 @@ def test_int32_ids_train_alike(device):
 def test_one_sequence_without_a_batch(emb):
     """huggingface/transformers#628: not to be taken for the length error."""
     ids = torch.tensor([[1, 2, 3]])
-    hint = ("(batch, seq_len)", "unsqueeze(0)", "ids[:, -1:]")
-    for flat, shape in ((ids[0], "(3,)"), (ids[:, -1], "(1,)"), (ids[0, 0], "()")):
-        message = refuses(ValueError, lambda flat=flat: emb(flat), shape, *hint)
-        assert "max_seq_len" not in message
-    assert emb(ids[:, -1:]).shape == (1, 1, 8)
+    for flat, *words in (
+        (ids[0], "(3,)", "unsqueeze(0)", "ids[:, -1:]"),
+        (ids[:, -1], "(1,)", "unsqueeze(0)", "ids[:, -1:]"),
+        (ids[0, 0], "()", "view(1, 1)"),
+        (ids.view(1, 1, 1, 3), "(1, 1, 1, 3)"),
+    ):
+        message = refuses(ValueError, lambda flat=flat: emb(flat), *words)
+        assert "(batch, seq_len)" in message and "max_seq_len" not in message
+    assert emb(ids[:, -1:]).shape == emb(ids[0, 0].view(1, 1)).shape == (1, 1, 8)
 
 
 def test_one_hot_ids(emb):
