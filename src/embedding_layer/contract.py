@@ -33,27 +33,19 @@ TABLES = ("token", "position")
 
 
 class Verdict(Exception):
-    """How a check ends when the promise is not simply kept."""
-
-    name = ""
+    """How a check ends if the promise is not simply kept; the text says why."""
 
 
 class Broken(Verdict):
-    """A promise does not hold; the text is the smallest input that shows it."""
-
-    name = "broken"
+    """The promise does not hold: the smallest input that shows it."""
 
 
 class NotApplicable(Verdict):
-    """A promise cannot be asked of this layer; the text says why."""
-
-    name = "not applicable"
+    """The promise cannot be asked of this layer."""
 
 
 class Stopped(Verdict):
-    """An error that no promise foresees; the text says what was being done."""
-
-    name = "stopped"
+    """An error came that the promise does not foresee, and where."""
 
 
 @dataclass(frozen=True)
@@ -457,7 +449,7 @@ def check_copying(subject: Subject) -> None:
 def check_tie(subject: Subject) -> None:
     emb = subject.make().train()
     head = nn.Linear(D_MODEL, VOCAB_SIZE, bias=False)
-    head.weight = subject.tables(emb)[0]  # type: ignore[assignment]
+    head.weight = subject.tables(emb)[0]
     pair = nn.ModuleList([emb, head])
     moves: dict[str, Callable[[Any], Any]] = {
         "a training step": lambda p: p[1](p[0](draw_ids(2, 3))).sum().backward(),
@@ -570,23 +562,35 @@ class Table:
     """
 
     def __init__(self, subject: Subject, name: str) -> None:
+        self.name = name
         self.emb, *tables = subject.eval()
         self.weight = tables[TABLES.index(name)]  # (rows, d_model)
-        self.rows = F.normalize(self.weight.detach())  # (rows, d_model)
-        self.half = self.rows / 2  # (rows, d_model)
-        self.weight.data.copy_(self.rows)
         [full] = [k for k, p in self.emb.named_parameters() if p is self.weight]
         self.path, _, self.key = full.rpartition(".")
         if not self.path:
             raise NotApplicable("the tables are no modules of their own")
-        self.module = self.emb.get_submodule(self.path)
+        self.module: Any = self.emb.get_submodule(self.path)
+        self.rows = F.normalize(self.weight.detach())  # (rows, d_model)
+        self.half = self.rows / 2  # (rows, d_model)
+        self.write(self.rows)
 
-    def set_weight(self, weight: Tensor) -> None:
+    def write(self, rows: Tensor) -> None:
+        """New numbers in the same weight."""
+        self.weight.data.copy_(rows)
+
+    def give(self, weight: Tensor) -> None:
+        """Another weight."""
         setattr(self.module, self.key, nn.Parameter(weight, requires_grad=False))
 
     def exchange(self, module: nn.Module) -> None:
+        """Another module."""
         parent, _, name = self.path.rpartition(".")
         setattr(self.emb.get_submodule(parent), name, module)
+
+    def set(self, **options: Any) -> None:
+        if not isinstance(self.module, nn.Embedding):
+            raise NotApplicable("the tables are no nn.Embedding")
+        vars(self.module).update(options)
 
     def gradient(self) -> Any:
         """The table's gradient, for a loss that is the sum of the result."""
@@ -594,127 +598,48 @@ class Table:
         with warnings.catch_warnings():  # torch: ids have no gradient of their own
             warnings.simplefilter("ignore", UserWarning)
             self.emb(torch.tensor([[0, 1, 1], [0, 2, 2]])).sum().backward()
+        if self.weight.grad is None:
+            raise NotApplicable(f"the {self.name} table gets no gradient")
         return self.weight.grad  # (rows, d_model)
 
 
-Way = Callable[[Table], AbstractContextManager[object] | None]
+def halved(forward: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: forward(*args, **kwargs) / 2
 
 
-def check_obeyed(subject: Subject, *ways: Way) -> None:
-    """Each way to halve rows between a table and the layer must halve them.
-
-    It may return a context manager that takes away again what it put there.
-    """
-    for way, name, grad in product(ways, TABLES, (True, False)):
-        what = f"{name} table, {way.__name__.replace('_', ' ')}"
-        with torch.set_grad_enabled(grad), during(what):
-            table, ids = Table(subject, name), draw_ids(2, 3)
-            plain = table.emb(ids)  # (batch, seq_len, d_model)
-            table.weight.data.copy_(table.half)
-            want = table.emb(ids)  # (batch, seq_len, d_model)
-            table.weight.data.copy_(table.rows)
-            with way(table) or nullcontext():
-                results = [table.emb(ids).cpu(), table.emb(ids).cpu()]
-        for got in results:
-            expect(not torch.allclose(got, plain), f"{what}: ignored")
-            expect(torch.allclose(got, want), f"{what}: other numbers")
-
-
-def forward_hook(table: Table) -> None:
-    table.module.register_forward_hook(lambda module, args, rows: rows / 2)
-
-
-def forward_pre_hook(table: Table) -> None:
-    def write(module: nn.Module, args: object) -> None:
-        table.weight.data.copy_(table.half)
-
-    table.module.register_forward_pre_hook(write)
-
-
-def global_forward_hook(table: Table) -> AbstractContextManager[object]:
-    return register_module_forward_hook(
-        lambda module, args, rows: rows / 2 if module is table.module else None
+def halved_for(table: Table, kind: Any) -> AbstractContextManager[object]:
+    """A new forward on a class, that halves the rows of one of its instances."""
+    old = kind.forward
+    return mock.patch.object(
+        kind,
+        "forward",
+        lambda m, *args: old(m, *args) / (2 if m is table.module else 1),
     )
 
 
-@promise("hooks", "a table's hooks run, and what they return is used")
-def check_hooks(subject: Subject) -> None:
-    check_obeyed(subject, forward_hook, forward_pre_hook, global_forward_hook)
-    for name in TABLES:
-        table = Table(subject, name)
-        want = table.gradient() / 2  # (rows, d_model)
-        table.module.register_full_backward_pre_hook(lambda module, g: (g[0] / 2,))
-        heard = torch.equal(table.gradient(), want)
-        expect(heard, f"{name} table, backward pre hook: ignored")
-
-
-def forward_of_its_own(table: Table) -> None:
-    old = table.module.forward
-    table.module.forward = lambda *args, **kwargs: old(*args, **kwargs) / 2
-
-
-def new_forward_of_its_class(
-    table: Table, kind: Any = None
-) -> AbstractContextManager[object]:
-    kind = kind or type(table.module)
-    old = kind.forward
-
-    def forward(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        rows = old(module, *args, **kwargs)
-        return rows / 2 if module is table.module else rows
-
-    return mock.patch.object(kind, "forward", forward)
-
-
-def new_forward_of_nn_Embedding(table: Table) -> AbstractContextManager[object]:
-    kind = nn.Embedding if isinstance(table.module, nn.Embedding) else None
-    return new_forward_of_its_class(table, kind)
-
-
-def forward_that_keeps_its_rows(table: Table) -> None:
-    old = table.module.forward
+def keep_rows(table: Table) -> None:
     kept: list[Tensor] = []
+    forward = halved(table.module.forward)
 
-    def forward(*args: Any, **kwargs: Any) -> Tensor:
-        kept.append(kept[0] if kept else old(*args, **kwargs) / 2)
+    def hand_out(*args: Any) -> Tensor:
+        kept.append(kept[0] if kept else forward(*args))
         return kept[0]
 
-    table.module.forward = forward
+    table.module.forward = hand_out
 
 
-@promise("replaced forward", "a forward put on a table or its class is called")
-def check_replaced(subject: Subject) -> None:
-    check_obeyed(subject, forward_of_its_own, new_forward_of_its_class)
-    check_obeyed(subject, new_forward_of_nn_Embedding)
+def offload(table: Table) -> None:
+    """As tools do it: a forward that fetches the weight and sends it back."""
+    forward, away = table.module.forward, table.half.to("meta")
 
-
-@promise("kept rows", "rows that a table keeps to hand out again stay as they are")
-def check_kept(subject: Subject) -> None:
-    check_obeyed(subject, forward_that_keeps_its_rows)
-
-
-def offloaded_weight(table: Table) -> None:
-    old, away = table.module.forward, table.half.to("meta")
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        table.set_weight(table.half)
-        rows = old(*args, **kwargs)
-        table.set_weight(away)
+    def fetch(*args: Any) -> Any:
+        table.give(table.half)
+        rows = forward(*args)
+        table.give(away)
         return rows
 
-    table.set_weight(away)
-    table.module.forward = forward
-
-
-@promise("offload", "a weight may be on meta while its table is not called")
-def check_offload(subject: Subject) -> None:
-    check_obeyed(subject, offloaded_weight)
-    for name in TABLES:
-        table = Table(subject, name)
-        table.set_weight(table.rows.to("meta"))
-        with suppress(RuntimeError, ValueError):
-            on_meta = table.emb(draw_ids(2, 3)).is_meta
-            expect(on_meta, f"{name} table, never fetched from meta: numbers")
+    table.give(away)
+    table.module.forward = fetch
 
 
 class Halved(Tensor):
@@ -722,54 +647,120 @@ class Halved(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, *call: Any) -> Any:
-        out = super().__torch_function__(func, types, *call)  # type: ignore[no-untyped-call]
-        looked_up = func in (F.embedding, torch.embedding)
-        return out.as_subclass(Tensor) / 2 if looked_up else out
+        out = super().__torch_function__(func, types, *call)  # type: ignore
+        return out.as_subclass(Tensor) / 2 if func is F.embedding else out
 
 
-def weight_subclass(table: Table) -> None:
-    table.set_weight(table.rows.as_subclass(Halved))
-
-
-@promise("weight subclass", "a weight that is a tensor subclass is looked up its way")
-def check_subclass(subject: Subject) -> None:
-    check_obeyed(subject, weight_subclass)
-
-
-def max_norm_set_later(table: Table) -> None:
-    table.module.max_norm = 0.5
-
-
-@promise("later options", "max_norm, padding_idx and sparse may be set later")
-def check_options(subject: Subject) -> None:
-    for name in TABLES:
-        table = Table(subject, name)
-        if not isinstance(table.module, nn.Embedding):
-            raise NotApplicable(f"the {name} table is no nn.Embedding")
-        table.module.padding_idx = 0
-        padded = not table.gradient()[0].any()
-        expect(padded, f"{name} table, padding_idx set later: ignored")
-        table.module.sparse = True
-        expect(table.gradient().is_sparse, f"{name} table, sparse set later: ignored")
-    check_obeyed(subject, max_norm_set_later)
-
-
-def plain_embedding_instead(table: Table) -> None:
-    rows, d_model = table.half.shape
-    table.exchange(nn.Embedding(rows, d_model, _weight=table.half))
-
-
-def wrapped_by_another_module(table: Table) -> None:
+def wrap(table: Table) -> None:
+    """As adapters do it: a module round the table, that shows its weight."""
     halve = nn.Linear(D_MODEL, D_MODEL, bias=False)
     nn.init.eye_(halve.weight).data.div_(2)  # (d_model, d_model)
     wrapper: Any = nn.Sequential(table.module, halve)
-    wrapper.weight = table.weight  # as adapters show their table's
+    wrapper.weight = table.weight
     table.exchange(wrapper)
 
 
-@promise("exchanged table", "an nn.Embedding or a wrapper may take a table's place")
-def check_exchanged(subject: Subject) -> None:
-    check_obeyed(subject, plain_embedding_instead, wrapped_by_another_module)
+# Promise, its text, and ways to halve a table's rows that it is asked with.
+Ways = dict[str, Callable[[Table], Any]]
+OBEYED: dict[str, tuple[str, Ways]] = {
+    "hooks": (
+        "a table's hooks run, and what they return is used",
+        {
+            "forward hook": lambda t: t.module.register_forward_hook(
+                lambda m, args, rows: rows / 2
+            ),
+            "forward pre-hook": lambda t: t.module.register_forward_pre_hook(
+                lambda m, args: t.write(t.half)
+            ),
+            "global forward hook": lambda t: register_module_forward_hook(
+                lambda m, args, rows: rows / 2 if m is t.module else None
+            ),
+        },
+    ),
+    "replaced forward": (
+        "a forward put on a table or its class is called",
+        {
+            "forward of its own": lambda t: setattr(
+                t.module, "forward", halved(t.module.forward)
+            ),
+            "new forward of its class": lambda t: halved_for(t, type(t.module)),
+            "new forward of its base class": lambda t: halved_for(
+                t, [k for k in type(t.module).__mro__ if "forward" in vars(k)][-2]
+            ),
+        },
+    ),
+    "kept rows": (
+        "rows that a table keeps, to hand them out again, stay as they are",
+        {"forward that keeps its rows": keep_rows},
+    ),
+    "weight subclass": (
+        "a weight that is a tensor subclass is looked up its way",
+        {"tensor subclass": lambda t: t.give(t.rows.as_subclass(Halved))},
+    ),
+    "exchanged table": (
+        "an nn.Embedding or a wrapper may take a table's place",
+        {
+            "nn.Embedding instead": lambda t: t.exchange(
+                nn.Embedding.from_pretrained(t.half)  # type: ignore
+            ),
+            "wrapper": wrap,
+        },
+    ),
+}
+
+
+def check_obeyed(subject: Subject, ways: Ways) -> None:
+    """Rows halved between the layer and a table come out halved, and again.
+
+    A way may return a context manager that takes away again what it put.
+    """
+    for (what, put), name, grad in product(ways.items(), TABLES, (True, False)):
+        what = f"{name} table, {what}"
+        with torch.set_grad_enabled(grad), during(what):
+            table, ids = Table(subject, name), draw_ids(2, 4)
+            plain, again = table.emb(ids), table.emb(ids)  # (2, 4, d_model)
+            table.write(table.half)
+            want = table.emb(ids)  # (2, 4, d_model)
+            table.write(table.rows)
+            if torch.equal(want, plain) or not torch.equal(plain, again):
+                raise NotApplicable(f"in eval mode the {name} rows do not decide")
+            with put(table) or nullcontext():
+                results = [table.emb(ids).cpu(), table.emb(ids).cpu()]
+        for got in results:
+            expect(not torch.allclose(got, plain), f"{what}: ignored")
+            expect(torch.allclose(got, want), f"{what}: other numbers")
+
+
+for _name, (_text, _ways) in OBEYED.items():
+    promise(_name, _text)(partial(check_obeyed, ways=_ways))
+
+
+@promise("offload", "a weight may be on meta while its table is not called")
+def check_offload(subject: Subject) -> None:
+    check_obeyed(subject, {"offloaded weight": offload})
+    for name in TABLES:
+        table = Table(subject, name)
+        table.give(table.rows.to("meta"))
+        with suppress(RuntimeError, ValueError):
+            on_meta = table.emb(draw_ids(2, 3)).is_meta
+            expect(on_meta, f"{name} table, never fetched from meta: numbers")
+
+
+@promise("later options", "max_norm, padding_idx, sparse, backward hooks: at any time")
+def check_options(subject: Subject) -> None:
+    check_obeyed(subject, {"max_norm": lambda t: t.set(max_norm=0.5)})
+    for name in TABLES:
+        table = Table(subject, name)
+        want = table.gradient() / 2  # (rows, d_model)
+        halve = table.module.register_full_backward_pre_hook
+        with halve(lambda m, grads: (grads[0] / 2,)):
+            heard = torch.equal(table.gradient(), want)
+        expect(heard, f"{name} table, backward pre-hook: ignored")
+        table.set(padding_idx=0)
+        padded = not table.gradient()[0].any()
+        expect(padded, f"{name} table, padding_idx: ignored")
+        table.set(padding_idx=None, sparse=True)
+        expect(table.gradient().is_sparse, f"{name} table, sparse: ignored")
 
 
 @promise("compile", "torch.compile: one graph, not a new one for each length")
@@ -816,8 +807,12 @@ def judge(check: Check, factory: Callable[..., nn.Module]) -> tuple[str, str]:
         try:
             with during("stopped by"):
                 check(Subject(factory))
-        except Verdict as verdict:
-            return verdict.name, str(verdict)
+        except Broken as fault:
+            return "broken", str(fault)
+        except NotApplicable as reason:
+            return "not applicable", str(reason)
+        except Stopped as stop:
+            return "stopped", str(stop)
     return "kept", ""
 
 
