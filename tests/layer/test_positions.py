@@ -11,19 +11,19 @@ from embedding_layer import TransformerEmbeddings, positions_from_mask, sinusoid
 # ---- without position_ids: the column, and max_seq_len is the limit ----
 
 
-@pytest.mark.parametrize("max_seq_len", [1, 16])
-def test_the_length_limit(max_seq_len):
+def test_the_length_limit():
     """minimaxir/gpt-2-simple#72: off by one. yandexdataschool/nlp_course#105: a
     generation that walks off the table.
     """
-    emb = TransformerEmbeddings(100, 8, max_seq_len).eval()
-    out = emb(torch.zeros(1, max_seq_len, dtype=torch.long))
-    last = emb.token_embeddings.weight[0] + emb.position_embeddings.weight[-1]
-    assert torch.equal(out[0, -1], last)
-    bad_ids = torch.full((1, max_seq_len + 1), 999)  # the length is told first
-    hint = f"input_ids[:, -{max_seq_len}:]"
-    message = refuses(ValueError, lambda: emb(bad_ids), "max_seq_len", hint)
-    assert f"{max_seq_len + 1} exceeds max_seq_len {max_seq_len};" in message
+    for limit in (1, 16):
+        emb = TransformerEmbeddings(100, 8, limit).eval()
+        out = emb(torch.zeros(1, limit, dtype=torch.long))
+        last = emb.token_embeddings.weight[0] + emb.position_embeddings.weight[-1]
+        assert torch.equal(out[0, -1], last)
+        bad_ids = torch.full((1, limit + 1), 999)  # the length is told first
+        hint = f"input_ids[:, -{limit}:]"
+        message = refuses(ValueError, partial(emb, bad_ids), "max_seq_len", hint)
+        assert f"{limit + 1} exceeds max_seq_len {limit};" in message
 
 
 def test_positions_are_columns_whatever_the_ids_are(emb):
