@@ -10,8 +10,14 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from embedding_layer import PositionEmbedding, TokenEmbedding
-from embedding_layer.layer import may_add_in_place
+from embedding_layer.short_cut import may_add_in_place
 from embedding_layer.token_embedding import EmbeddingTable
+from embedding_layer.torch_internals import (
+    has_hooks,
+    has_own_call,
+    is_transformed,
+    is_watched,
+)
 
 IDS = torch.zeros(2, 16, dtype=torch.long)
 EACH = pytest.mark.parametrize("name", ["token_embeddings", "position_embeddings"])
@@ -172,3 +178,10 @@ def test_ids_that_are_not_plain(emb):
     assert taken(emb, IDS.as_subclass(Subclass)) is False
     assert taken(emb, IDS.to("meta")) is False
     assert taken(emb, torch.zeros(2, 17, dtype=torch.long)) is False  # too many
+
+
+def test_what_it_asks_is_answered_by_yes_or_no(emb):
+    """Of a plain table no, and False rather than nothing."""
+    tables = emb.token_embeddings, emb.position_embeddings
+    assert has_hooks(*tables) is has_own_call(*tables) is False
+    assert is_transformed() is is_watched() is False
