@@ -262,6 +262,18 @@ def test_a_wrapper_that_hides_its_weight(emb, name, ids):
 
 
 @EACH
+def test_a_packed_weight(emb, name, ids):
+    """Its shape says nothing of rows: the table's own count is the limit."""
+    table = getattr(emb, name)
+    rows, want = table.weight.detach(), emb(ids)
+    table.weight = nn.Parameter(rows[:3].flatten().clone())
+    table.forward = lambda ids: rows[ids]
+    assert torch.equal(emb(ids), want)
+    with pytest.raises(ValueError, match="40.*16"):
+        emb(torch.zeros(1, 40, dtype=torch.long))
+
+
+@EACH
 def test_rows_that_a_table_keeps(emb, name, ids):
     class Cached(nn.Module):
         rows = torch.randn(2, 5, 8)

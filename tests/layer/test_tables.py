@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import partial
 
 import pytest
 import torch
@@ -309,10 +310,19 @@ def test_new_token_rows():
 
 
 def test_a_table_swapped_in_place(emb):
-    """The range in the message is that of the rows that are there."""
+    """Range and limit in the messages are those of the rows that are there."""
     emb.token_embeddings.weight = nn.Parameter(torch.randn(60, 8))
     emb(torch.tensor([[59]]))
     refuses(IndexError, lambda: emb(torch.tensor([[60]])), "60", "0..59")
+    for rows in (40, 4):
+        emb.position_embeddings.weight = nn.Parameter(torch.randn(rows, 8))
+        for hooked in (False, True):  # with the short cut and without
+            ids = torch.zeros(1, rows, dtype=torch.long)
+            assert emb(ids).shape == (1, rows, 8)
+            long = torch.cat([ids, ids], dim=1)
+            refuses(ValueError, partial(emb, long), str(2 * rows), f"-{rows}:")
+            if not hooked:
+                emb.position_embeddings.register_forward_hook(lambda *args: None)
 
 
 def test_another_context_length():
