@@ -261,12 +261,21 @@ def test_a_wrapper_that_hides_its_weight(emb, name, ids):
     assert torch.equal(emb(ids), plain_sum(emb, ids))
 
 
+class Packed(torch.Tensor):
+    pass
+
+
 @EACH
-def test_a_packed_weight(emb, name, ids):
+@pytest.mark.parametrize(
+    "pack",
+    [lambda rows: rows[:3].flatten(), lambda rows: rows[:3].as_subclass(Packed)],
+    ids=["flat", "subclass"],
+)
+def test_a_packed_weight(emb, name, pack, ids):
     """Its shape says nothing of rows: the table's own count is the limit."""
     table = getattr(emb, name)
     rows, want = table.weight.detach(), emb(ids)
-    table.weight = nn.Parameter(rows[:3].flatten().clone())
+    table.weight = nn.Parameter(pack(rows))
     table.forward = lambda ids: rows[ids]
     assert torch.equal(emb(ids), want)
     with pytest.raises(ValueError, match="40.*16"):
