@@ -1,9 +1,10 @@
-"""devices.py: where tensors are, whoever holds them."""
+"""Where tensors are: devices.py, and the layer on devices that are not there."""
 
 import pytest
 import torch
 from torch import nn
 from torch._subclasses import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from embedding_layer import TransformerEmbeddings
 from embedding_layer.devices import (
@@ -146,3 +147,75 @@ def test_check_optimizer_finds_state_on_another_device():
     state["exp_avg_sq"] = state["exp_avg_sq"].to("meta")
     with pytest.raises(RuntimeError, match="exp_avg_sq of position.* on meta"):
         check_optimizer(adam, emb)
+
+
+# ---- the layer, on devices that this machine need not have ----
+
+
+def test_nothing_is_made_on_the_default_device(emb):
+    """wingedsheep/transformer#4: with another default device, tables and ids on the
+    CPU still meet.
+    """
+    ids = torch.randint(0, 50, (2, 3))
+    with torch.device("meta"):
+        for train in (True, False):
+            emb.train(train)
+            assert emb(ids).device.type == "cpu"
+            assert emb(ids, position_ids=torch.zeros_like(ids)).device.type == "cpu"
+
+
+def test_meta_device_start_up():
+    meta = TransformerEmbeddings(50, 8, 16, padding_idx=2, device="meta")
+    meta.to_empty(device="cpu")
+    for table in (meta.token_embeddings, meta.position_embeddings):
+        table.reset_parameters()
+    assert 0.01 < meta.token_embeddings.weight.std() < 0.03
+    assert not meta.token_embeddings.weight[2].any()
+
+
+@pytest.mark.parametrize("where", [False, True])
+@pytest.mark.parametrize("train", [False, True])
+def test_fake_cuda(train, where):
+    """A GPU rehearsed without one: fake tensors on cuda."""
+    with FakeTensorMode(), torch.no_grad():
+        m = TransformerEmbeddings(50, 8, 16, device="cuda").train(train)
+        ids = torch.zeros(2, 3, dtype=torch.long, device="cuda")
+        out = m(ids, position_ids=ids if where else None)
+        assert out.device.type == "cuda" and out.shape == (2, 3, 8)
+        with pytest.raises(RuntimeError, match="cuda"):
+            m(torch.zeros(2, 3, dtype=torch.long, device="cpu"))
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_fake_cpu(train):
+    with FakeTensorMode():
+        m = TransformerEmbeddings(50, 8, 16).train(train)
+        assert m(torch.zeros(2, 3, dtype=torch.long)).shape == (2, 3, 8)
+
+
+def test_a_real_layer_under_a_mode_that_fakes(emb):
+    """Each operation is shown to a mode that watches: the short cut is none."""
+    ids = torch.zeros(2, 3, dtype=torch.long)
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__.partition(".")[0])
+            return func(*args, **(kwargs or {}))
+
+    with Watch(), torch.no_grad():
+        emb(ids)
+    assert seen.count("embedding") == 2 and "add" in seen
+
+
+def test_on_a_device_it_computes_what_the_cpu_does(emb, device):
+    ids = torch.randint(0, 50, (3, 7))
+    want = emb(ids)
+    for cast in (torch.float32, torch.bfloat16):
+        there = emb.to(device, cast)
+        out = there(ids.to(device))
+        assert out.device.type == device.type and out.dtype == cast
+        assert torch.allclose(out.cpu().float(), want, atol=1e-3)
+        dropped = (there.train()(ids.to(device).repeat(50, 1)) == 0).float().mean()
+        assert 0.05 < dropped < 0.15
+        there.eval()

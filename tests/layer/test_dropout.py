@@ -7,19 +7,15 @@ import math
 
 import pytest
 import torch
+from helpers import refuses
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from embedding_layer import Dropout, dropout
+from embedding_layer import Dropout, TransformerEmbeddings, dropout
 from embedding_layer.dropout import dropout_noise
 
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 RATES = [1e-6, 1e-4, 0.001, 0.1, 0.25, 0.5, 0.9, 0.985]
-
-
-@pytest.fixture(autouse=True)
-def seed():
-    torch.manual_seed(0)
 
 
 @pytest.fixture
@@ -126,6 +122,30 @@ def test_odd_sizes(shape, cut):
     out = Dropout(0.5)(torch.ones(shape))
     assert out.shape == shape and cut == [shape]
     assert ((out == 0) | (out == 2)).all()
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, 0), (1, 1), (4, 1), (5, 2), (8, 2)])
+def test_no_more_random_words_than_are_needed(count, words):
+    """64 bits decide over four values; the generator moves on by what was drawn."""
+    dropout_noise(torch.ones(count), 0.5)  # a half needs no darts
+    after = torch.get_rng_state()
+    torch.manual_seed(0)
+    torch.empty(words, dtype=torch.int64).random_(-(2**63), None)
+    torch.poisson(torch.zeros((), dtype=torch.float64))
+    assert torch.equal(after, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("rate", [0.25, 0.5])
+def test_which_of_16_bits_are_dropped(rate, monkeypatch):
+    """Of all 2**16 values the lowest, exactly rate * 2**16 of them."""
+    every = torch.arange(-(2**15), 2**15, dtype=torch.int16)
+
+    def random_(words, *limits):
+        return words.copy_(every.view(torch.int64))
+
+    monkeypatch.setattr(torch.Tensor, "random_", random_)
+    zero = dropout_noise(torch.ones(2**16), rate) == 0
+    assert zero.sum() == rate * 2**16 and zero[: zero.sum()].all()
 
 
 def test_every_value_of_an_odd_size_can_go_and_stay():
@@ -251,9 +271,27 @@ def test_rate_changed_later():
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, float("nan"), True, None, "0.1"])
 def test_bad_rates(bad):
+    """tracel-ai/burn#2694: at construction, with the value."""
     kind = ValueError if isinstance(bad, float) else TypeError
-    with pytest.raises(kind, match="dropout"):
-        Dropout(bad)
+    refuses(kind, lambda: Dropout(bad), "dropout", repr(bad))
+
+
+def test_default_rates():
+    assert Dropout().p == nn.Dropout().p == 0.5 and not Dropout().inplace
+    assert TransformerEmbeddings(5, 4, 3).dropout.p == 0.1
+
+
+@pytest.mark.parametrize("off", [torch.no_grad, torch.inference_mode])
+def test_no_grad_is_not_eval(off, cut):
+    """ipolharvard/ethos-ares#20: two switches."""
+    with off():
+        assert (Dropout(0.5)(torch.ones(1000)) == 0).any()
+
+
+def test_the_keyword_is_nn_dropout_s():
+    x = torch.ones(10)
+    assert Dropout(0.5).eval()(input=x) is x
+    assert Dropout(0.5)(input=x).shape == x.shape
 
 
 # ---- where bits cannot be cut, it is nn.Dropout ----

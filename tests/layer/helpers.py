@@ -1,0 +1,13 @@
+"""What several of the layer's tests ask for."""
+
+import pytest
+
+
+def refuses(kind, call, *words):
+    """`call` raises `kind`; its message holds all the words, and is returned."""
+    with pytest.raises(kind) as caught:
+        call()
+    message = str(caught.value)
+    for word in words:
+        assert word in message, (word, message)
+    return message
