@@ -38,8 +38,9 @@ def find_tensors(module: nn.Module) -> dict[str, tuple[str, Tensor]]:
 
     Looks at parameters, buffers and the attributes of each part, and into
     lists, tuples and dicts kept as attributes, one level deep; not at what a
-    class holds, at sets, or into other objects. A tied tensor stands there under each of its names, a part
-    that is registered twice under its first name only.
+    class holds, at sets, or into other objects. A tied tensor stands there
+    under each of its names, a part that is registered twice under its first
+    name only.
 
     Args:
         module: any nn.Module

@@ -60,8 +60,8 @@ class TransformerEmbeddings(nn.Module):
     """GPT-2's input layer: token row + position row, then dropout.
 
     Position = column, from 0, in every call, unless position_ids say otherwise.
-    Both tables may be hooked, wrapped, offloaded or exchanged: the result is
-    that of two nn.Embeddings, summed.
+    Both tables may be hooked, offloaded, wrapped or exchanged: the result is
+    that of the two tables, called and summed.
 
     Shapes:
         input_ids: (batch, seq_len), int64 or int32, values 0..vocab_size-1;
@@ -86,7 +86,8 @@ class TransformerEmbeddings(nn.Module):
             dropout outside [0, 1], an init_std below 0 or not finite, a
             padding_idx outside the table, an unknown device; in a call ids
             that are not 2-D, position_ids of another shape, or without
-            position_ids a sequence longer than max_seq_len
+            position_ids a sequence longer than max_seq_len (if the position
+            table tells its length: by weight or num_embeddings)
         TypeError: another argument of the wrong kind; ids or position_ids
             that are no tensor, or not int64 or int32
         IndexError: an id or position outside its table, on the CPU. CUDA
@@ -173,6 +174,8 @@ def load_gpt2_tables(
         RuntimeError: a table is on the meta device, here or there: it has no
             numbers
         TypeError: a table of the checkpoint is no floating-point tensor
+        AttributeError: a table of the module was exchanged for one that has no
+            weight
 
     Source: names of OpenAI's GPT-2 as Hugging Face publishes it.
     """
@@ -204,4 +207,6 @@ def load_gpt2_tables(
                 )
         # A copy of the right dtype and device: what can fail fails here.
         ready[ours] = torch.empty_like(table).copy_(rows)  # table.shape
-    emb.load_state_dict(ready)
+    with torch.no_grad():
+        for ours, rows in ready.items():
+            emb.get_parameter(ours).copy_(rows)  # the table's shape
