@@ -237,7 +237,9 @@ def check_6_3(grow):
         "The old layer was in training mode, the new one is in eval mode.",
     )
     for dtype in (torch.float64, torch.bfloat16):
-        wide = TransformerEmbeddings(10, 4, 6, padding_idx=2, dtype=dtype).eval()
+        wide = TransformerEmbeddings(
+            10, 4, 6, padding_idx=2, sparse=True, dtype=dtype
+        ).eval()
         ids = torch.arange(6)[None]  # (1, 6)
         grown = call(grow, wide, 12)
         expect(
@@ -245,6 +247,16 @@ def check_6_3(grow):
             and grown(ids).dtype == dtype,
             f"For a layer of {dtype} old ids give other vectors, or vectors of "
             "another dtype.",
+        )
+        mean = wide.token_embeddings.weight.double().mean(dim=0)  # (4,)
+        off = grown.token_embeddings.weight[10:].double() - mean  # (2, 4)
+        expect(
+            off.abs().max() < 1e-3,
+            f"For a layer of {dtype} the new rows are not the mean of the old.",
+        )
+        expect(
+            grown.token_embeddings.sparse == wide.token_embeddings.sparse,
+            "The old table had sparse=True, the new one has not.",
         )
         expect(
             grown.token_embeddings.padding_idx == 2,
