@@ -289,8 +289,9 @@ class Reworded(TransformerEmbeddings):
 
     def forward(self, input_ids, *, position_ids=None):
         check_token_ids(input_ids)
-        ids = self.guard(input_ids)
+        ids = input_ids
         if position_ids is None:
+            ids = self.guard(ids)
             position_ids = self.places(ids)
         else:
             check_position_ids(position_ids, ids)
