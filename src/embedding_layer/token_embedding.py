@@ -134,6 +134,12 @@ class EmbeddingTable(nn.Embedding):
                 self.weight[self.padding_idx] = 0  # (d_model,)
 
     def forward(self, input: Tensor) -> Tensor:
+        if input.is_meta and not self.weight.is_meta:
+            # F.embedding would return whatever the memory held.
+            raise RuntimeError(
+                f"{self.id_name}s are on the meta device and have no values, the "
+                f"table is on {self.weight.device}; move both to one device"
+            )
         # Asking about the values first would cost time on every good batch
         # and stop torch.compile and vmap. So: look up, explain if it failed.
         try:
