@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from book_helpers.exercises import Blank, Wrong, call, chosen, exercise, expect
-from embedding_layer.layer import TransformerEmbeddings
+from embedding_layer.layer import TransformerEmbeddings, count_rows
 from embedding_layer.position_embedding import check_position_ids
 from embedding_layer.token_ids import check_token_ids
 
@@ -237,7 +237,9 @@ def check_6_3(grow):
         "The old layer was in training mode, the new one is in eval mode.",
     )
     for dtype in (torch.float64, torch.bfloat16):
-        wide = TransformerEmbeddings(10, 4, 6, padding_idx=2, dtype=dtype).eval()
+        wide = TransformerEmbeddings(
+            10, 4, 6, padding_idx=2, sparse=True, dtype=dtype
+        ).eval()
         ids = torch.arange(6)[None]  # (1, 6)
         grown = call(grow, wide, 12)
         expect(
@@ -245,6 +247,16 @@ def check_6_3(grow):
             and grown(ids).dtype == dtype,
             f"For a layer of {dtype} old ids give other vectors, or vectors of "
             "another dtype.",
+        )
+        mean = wide.token_embeddings.weight.double().mean(dim=0)  # (4,)
+        off = grown.token_embeddings.weight[10:].double() - mean  # (2, 4)
+        expect(
+            off.abs().max() < 1e-3,
+            f"For a layer of {dtype} the new rows are not the mean of the old.",
+        )
+        expect(
+            grown.token_embeddings.sparse == wide.token_embeddings.sparse,
+            "The old table had sparse=True, the new one has not.",
         )
         expect(
             grown.token_embeddings.padding_idx == 2,
@@ -270,15 +282,16 @@ class Reworded(TransformerEmbeddings):
         return self.dropout(tokens + positions)
 
     def guard(self, ids):
-        limit = self.position_embeddings.num_embeddings
-        if ids.shape[1] > limit:
+        limit = count_rows(self.position_embeddings)
+        if limit is not None and ids.shape[1] > limit:
             raise ValueError(f"{ids.shape[1]} tokens, at most {limit} fit")
         return ids
 
     def forward(self, input_ids, *, position_ids=None):
         check_token_ids(input_ids)
-        ids = self.guard(input_ids)
+        ids = input_ids
         if position_ids is None:
+            ids = self.guard(ids)
             position_ids = self.places(ids)
         else:
             check_position_ids(position_ids, ids)

@@ -54,6 +54,7 @@ def like_it(emb, vocab_size, **options):
     options = {
         "padding_idx": tokens.padding_idx,
         "dtype": tokens.weight.dtype,
+        "sparse": tokens.sparse,
         **options,
     }
     limit = len(emb.position_embeddings.weight)
@@ -243,6 +244,7 @@ WRONG = {
         (loaded, "filled row by row"),
         (from_one_state, "For a layer of torch.float64"),
         (lambda emb, v: like_it(emb, v, padding_idx=None), "had padding_idx=2"),
+        (lambda emb, v: like_it(emb, v, sparse=False), "had sparse=True"),
     ],
     "6.4": [
         (only_shape, "0 of 12 wrong layers were caught"),
