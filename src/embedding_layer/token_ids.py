@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, fx
 
 ID_DTYPES = (torch.int64, torch.int32)
+EXACT_UP_TO = {torch.float16: 2048, torch.bfloat16: 256}
 TOKEN_CAUSES = (
     "Usual causes: tokens were added to the tokenizer and the table did not "
     "grow (compare len(tokenizer) with vocab_size), or -100 label markers were "
@@ -36,11 +37,15 @@ def check_token_ids(input_ids: Tensor) -> None:
             "wrap them: torch.tensor([[1, 2, 3]])"
         )
     if input_ids.dtype not in ID_DTYPES:
-        raise TypeError(
+        message = (
             f"token ids must be int64 or int32, got {input_ids.dtype}; an id "
             "is the name of a token, not an amount. If the values are ids, "
             "convert them with .long()"
         )
+        if input_ids.dtype in EXACT_UP_TO:
+            largest = EXACT_UP_TO[input_ids.dtype]
+            message += f", but above {largest} this dtype has already rounded them"
+        raise TypeError(message)
     if input_ids.dim() != 2:
         hints = {
             0: "one id alone is ids.view(1, 1)",

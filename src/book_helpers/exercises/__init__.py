@@ -112,7 +112,7 @@ def tensor_of(answer, shape=None):
         raise Wrong(f"Return a tensor; your {kind} is none: {error}.") from None
     expect(
         shape is None or tensor.shape == shape,
-        f"The shape is {tuple(tensor.shape)}, asked was {shape and tuple(shape)}.",
+        f"The shape is {tuple(tensor.shape)}, not {shape and tuple(shape)}.",
     )
     return tensor
 
