@@ -105,12 +105,13 @@ def check_7_2(causal_mask):
 
 
 class Model(nn.Module):
-    def __init__(self):
+    def __init__(self, d_model=4, max_seq_len=8):
         super().__init__()
-        self.emb = TransformerEmbeddings(12, 4, 8)
-        self.head = nn.Linear(4, 12, bias=False)
+        self.emb = TransformerEmbeddings(12, d_model, max_seq_len)
+        self.head = nn.Linear(d_model, 12, bias=False)
         self.head.weight = self.emb.token_embeddings.weight
-        self.register_buffer("sines", sinusoidal_table(8, 4), persistent=False)
+        sines = sinusoidal_table(max_seq_len, d_model)
+        self.register_buffer("sines", sines, persistent=False)
 
 
 @exercise("7.3")
@@ -157,5 +158,14 @@ def check_7_3(materialize):
     expect(
         torch.equal(model.sines, original.sines),
         "`sines` must be the sinusoidal_table of its own shape.",
+    )
+    other = Model(6, 10)
+    state = {k: v.detach().clone() for k, v in other.state_dict().items()}
+    with torch.device("meta"):
+        empty = Model(6, 10)
+    sines = call(materialize, empty, state).sines
+    expect(
+        sines.shape == other.sines.shape and torch.equal(sines, other.sines),
+        "Right for sines of shape (8, 4), wrong for (10, 6): ask model.sines.",
     )
     return "Nothing was left behind on meta."

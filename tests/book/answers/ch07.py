@@ -100,6 +100,11 @@ def head_that_looks_up(model, checkpoint):
     return model
 
 
+def fixed_sines(model, checkpoint):
+    tied(filled(model, checkpoint)).sines = sinusoidal_table(8, 4)
+    return model
+
+
 def mask_by_brackets(x):
     i = torch.arange(x.shape[1], device=x.device)
     return i[:, None] >= i
@@ -147,6 +152,7 @@ WRONG = {
         (attribute_sines, "no longer a buffer"),
         (frozen, "can be trained"),
         (head_that_looks_up, "looks rows up instead"),
+        (fixed_sines, "wrong for (10, 6)"),
     ],
 }
 
