@@ -63,9 +63,6 @@ class Meanings(SphinxTransform):
     and the title of a source to the bibliography."""
 
     default_priority = 510
-    # Until each chapter says it itself, as `no_glossary` in its metadata.
-    NOT_YET_SAID = {2: ["cosine"], 3: ["cosine", "embedding"], 5: ["vocabulary"]}
-    NOT_YET_SAID[6] = ["embedding"]
     FIXED = (
         nodes.literal,
         nodes.literal_block,
@@ -94,8 +91,7 @@ class Meanings(SphinxTransform):
                 title.replace_self(
                     self.link("doc", "/book/bibliography", title.deepcopy())
                 )
-        other = chapter.no_glossary or self.NOT_YET_SAID.get(chapter.number, [])
-        left = {term.lower(): term for term in terms if term not in other}
+        left = {term.lower(): term for term in terms if term not in chapter.no_glossary}
         # The longest first: "token id" is not "token".
         longest = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
         pattern = re.compile(rf"\b({longest})s?\b", re.I)

@@ -109,7 +109,8 @@ def cells():
         ),
         text("About $2/7$, as counted:\n\n$$\\frac{2}{7} \\approx 0.29$$"),
         text(
-            "## Deeper: other weeks\n\nThe old French week had ten days.\n\n"
+            "## Deeper: other weeks\n\nThe old French week had ten days. Its vocabulary was "
+            "new, and no embedding of it is known.\n\n"
             "**Claim 1.3.** Ten days are more than seven."
         ),
         code("assert 10 > 7\nprint(10 - 7)", "3"),
@@ -132,6 +133,7 @@ def cells():
 
 def notebook(cells):
     book = new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+    book.metadata.no_glossary = ["vocabulary"]
     book.metadata.language_info = nbformat.from_dict(LANGUAGE)
     for number, cell in enumerate(book.cells, 1):
         cell.id = f"cell-{number:03d}"

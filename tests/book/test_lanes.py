@@ -405,6 +405,11 @@ def test_folded_code_says_what_it_is_and_stands_below_its_picture(read):
     )
 
 
+def test_a_word_in_another_sense_does_not_lead_to_the_glossary(read):
+    links = read().locator("article a[href*='glossary.html#term-']").all()
+    assert [link.text_content() for link in links] == ["embedding"]
+
+
 def test_the_head_says_how_long_it_takes(read, specimen_site, tmp_path):
     chapter = specimen.chapter(tmp_path, specimen.cells())
     page = read()

@@ -106,6 +106,15 @@ def test_executing_twice_changes_nothing_with_a_widget(tmp_path):
     assert set(read(path).cells[0].metadata) == set()
 
 
+def test_executing_keeps_what_a_chapter_says_of_itself(tmp_path):
+    said = {"keywords": ["week"], "no_glossary": ["cosine"]}
+    metadata = said | {"title": "an editor's own"}
+    book = nbformat.v4.new_notebook(metadata=metadata)
+    told = execute.normalise(book)
+    assert {k: nbformat.reads(told, 4).metadata[k] for k in said} == said
+    assert "an editor's own" not in told
+
+
 def test_executing_keeps_the_outputs_that_are_not_compared(tmp_path):
     path = tmp_path / "times.ipynb"
     sources = ["import time", "print(time.perf_counter_ns())"]
