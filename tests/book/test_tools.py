@@ -190,6 +190,18 @@ def test_a_package_with_another_checksum_is_refused(package, tmp_path):
     assert not list(tmp_path.glob("there*")), "nothing half made"
 
 
+def test_without_a_browser_one_line_says_what_to_install(tmp_path):
+    (tmp_path / "none.py").write_text("import pages; pages.BROWSERS = ()")
+    command = ("-m", "pytest", "-q", "-p", "none", "tests/book/test_reading.py")
+    more = {"PYTHONPATH": f"{tmp_path}:{ROOT / 'tools'}", "CI": ""}
+    done = run(sys.executable, *command, "-k", "search", **more)
+    *_, line, summary = done.stdout.strip().splitlines()
+    count = summary.split()[0]
+    assert line == f"{count} tests need a browser: install Chromium, Chrome or Edge"
+    assert int(count) > 0 and done.returncode == 0
+    assert run(sys.executable, *command, **{**more, "CI": "1"}).returncode == 1
+
+
 def test_the_layer_needs_torch_alone():
     """What `pip install .` asks for."""
     from importlib.metadata import requires
