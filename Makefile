@@ -1,7 +1,7 @@
 # make book      build the site and open it      make test     prove everything
 # make serve     the site at 127.0.0.1:8000      make sync     cells -> package
 # make execute   run chapters, store outputs     make clean    remove what was made
-# make lint      ruff: faults and format
+# make lint      faults, format, types
 # make pins      requirements.txt -> constraints.txt, for all promised Pythons
 # make portable  stored outputs under other instruction sets and thread counts
 # make lighthouse  the site's speed and reach, scored; needs a network once
@@ -28,6 +28,7 @@ test: $(BUILT)
 lint: env
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
+	@$(PY) -m mypy
 
 test-layer: env
 	@$(PY) -m pytest -n 2 --dist loadfile tests/layer

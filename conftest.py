@@ -32,8 +32,10 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason="needs an accelerator"))
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter):
-    """One line for all that a missing browser left out."""
+    """One line, the last but pytest's own, for what a missing browser left out."""
+    yield
     skipped = terminalreporter.stats.get("skipped", ())
     count = sum("no browser" in str(report.longrepr) for report in skipped)
     if count:

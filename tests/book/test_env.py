@@ -270,17 +270,18 @@ def test_a_failed_update_keeps_what_works(book, made):
 
 
 @pytest.mark.parametrize(
-    "platform, driver, build",
+    "platform, driver, program, build",
     [
-        ("linux", False, "cpu"),
-        ("linux", True, "pypi"),
-        ("darwin", False, "pypi"),
+        ("linux", "none", None, "cpu"),
+        ("linux", "", None, "pypi"),
+        ("linux", "none", "nvidia-smi", "pypi"),
+        ("darwin", "none", None, "pypi"),
     ],
 )
-def test_the_build_of_torch(monkeypatch, tmp_path, platform, driver, build):
+def test_the_build_of_torch(monkeypatch, tmp_path, platform, driver, program, build):
     monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(env, "DRIVER", (str(tmp_path / ("" if driver else "none")),))
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(env, "DRIVER", (str(tmp_path / driver),))
+    monkeypatch.setattr(shutil, "which", lambda name: program)
     assert env.torch_build() == build
 
 

@@ -195,8 +195,20 @@ def test_a_fetched_package_is_unpacked(package, tmp_path):
 def test_a_package_with_another_checksum_is_refused(package, tmp_path):
     other = (*package[:3], "0" + package[3][1:])
     with pytest.raises(env.Failed, match="told@1 has another checksum"):
-        vendor.bring([other], tmp_path / "there")
+        vendor.bring([package, other], tmp_path / "there")
     assert not list(tmp_path.glob("there*")), "nothing half made"
+
+
+def test_without_a_browser_one_line_says_what_to_install(tmp_path):
+    (tmp_path / "none.py").write_text("import pages; pages.BROWSERS = ()")
+    command = ("-m", "pytest", "-q", "-p", "none", "tests/book/test_reading.py")
+    more = {"PYTHONPATH": f"{tmp_path}:{ROOT / 'tools'}", "CI": ""}
+    done = run(sys.executable, *command, "-k", "search", **more)
+    *_, line, summary = done.stdout.strip().splitlines()
+    count = summary.split()[0]
+    assert line == f"{count} tests need a browser: install Chromium, Chrome or Edge"
+    assert int(count) > 0 and done.returncode == 0
+    assert run(sys.executable, *command, **{**more, "CI": "1"}).returncode == 1
 
 
 def test_the_layer_needs_torch_alone():

@@ -157,7 +157,9 @@ def sealed_layers():
     kinds = "centred", "dropout", "starts over", "right", "runs on", "thrown away"
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return {letter: Sealed(kind) for letter, kind in zip("abcdef", kinds)}
+        return {
+            letter: Sealed(kind) for letter, kind in zip("abcdef", kinds, strict=True)
+        }
 
 
 @exercise("4.3")
