@@ -59,7 +59,9 @@ def one_line(done, *words):
 
 
 def test_sync_on_a_notebook_that_is_not_json(copy):
-    (copy / "notebooks/01_token_ids.ipynb").write_text("{ half a notebook")
+    (copy / "notebooks/01_token_ids.ipynb").write_text(
+        "{ half a notebook", encoding="utf-8"
+    )
     before = (copy / "src/embedding_layer/token_ids.py").read_bytes()
     done = run(sys.executable, "tools/sync.py", cwd=copy)
     one_line(done, "01_token_ids.ipynb", "not a notebook")
