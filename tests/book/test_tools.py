@@ -190,19 +190,3 @@ def test_a_package_with_another_checksum_is_refused(package, tmp_path):
     with pytest.raises(env.Failed, match="told@1 has another checksum"):
         vendor.bring([other], tmp_path / "there")
     assert not list(tmp_path.glob("there*")), "nothing half made"
-
-
-def test_the_layer_needs_torch_alone():
-    """What `pip install .` asks for."""
-    from importlib.metadata import requires
-
-    assert requires("embedding-layer") == ["torch>=2.6"]
-
-
-def test_importing_the_layer_imports_nothing_of_the_book():
-    code = (
-        "import sys, embedding_layer;"
-        "print(sorted({m.split('.')[0] for m in sys.modules} &"
-        " {'book_helpers', 'matplotlib', 'ipywidgets', 'tiktoken'}))"
-    )
-    assert run(sys.executable, "-c", code).stdout.strip() == "[]"
