@@ -38,6 +38,15 @@ def test_an_id_outside(kind):
 
 
 @BOTH
+def test_ids_on_meta_have_no_values(kind):
+    """PyTorch's lookup would return what the memory held."""
+    name = "token ids" if kind is TokenEmbedding else "position ids"
+    ids = torch.zeros(2, 3, dtype=torch.long, device="meta")
+    refuses(RuntimeError, lambda: kind(10, 4)(ids), name, "meta", "cpu")
+    assert kind(10, 4, device="meta")(ids).is_meta
+
+
+@BOTH
 def test_other_index_errors_pass_through(kind, monkeypatch):
     """An IndexError that is not about the ids is not explained away."""
 
