@@ -40,7 +40,8 @@ def main():
             },
             indent=1,
         )
-        + "\n"
+        + "\n",
+        encoding="utf-8",
     )
 
 

@@ -116,7 +116,8 @@ def main():
             },
             indent=1,
         )
-        + "\n"
+        + "\n",
+        encoding="utf-8",
     )
     if low:
         sys.exit("lighthouse: too low: " + "; ".join(low))

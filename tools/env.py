@@ -67,14 +67,14 @@ def digest():
 def recorded():
     """The hash, the build of PyTorch and the folder that `.venv` was made for."""
     try:
-        with open(STAMP) as file:
+        with open(STAMP, encoding="utf-8") as file:
             return (file.read().split(" ", 2) + ["", ""])[:3]
     except OSError:
         return ["", "", ""]
 
 
 def record(*parts):
-    with open(STAMP, "w") as file:
+    with open(STAMP, "w", encoding="utf-8") as file:
         file.write(" ".join(parts))
 
 
@@ -88,7 +88,7 @@ def torch_build():
 
 def chatter(*command):
     """Run the command; whether it failed, and what it said, which the log keeps."""
-    with open(os.path.join(ROOT, LOG), "a+", errors="replace") as log:
+    with open(os.path.join(ROOT, LOG), "a+", errors="replace", encoding="utf-8") as log:
         log.write("\n$ {}\n".format(" ".join(command)))
         log.flush()
         start = log.tell()
@@ -158,7 +158,7 @@ def why(text):
 
 
 def install(build, asked):
-    pinned = open(os.path.join(ROOT, "requirements.txt")).read()
+    pinned = open(os.path.join(ROOT, "requirements.txt"), encoding="utf-8").read()
     torch = re.search(r"^torch==(\S+)", pinned, re.M)
     if build != "pypi" and torch:
         wanted = "torch==" + torch.group(1) + "+" + build
@@ -184,7 +184,7 @@ def make():
     if (made, root) == (digest(), ROOT) and asked in (None, "", build):
         return
     os.makedirs(os.path.join(ROOT, "_build"), exist_ok=True)
-    open(os.path.join(ROOT, LOG), "w").close()
+    open(os.path.join(ROOT, LOG), "w", encoding="utf-8").close()
     if made and (root != ROOT or asked not in (None, "", build)):
         cause = (
             "the last installation was cut short"

@@ -50,9 +50,9 @@ def resolve(wanted, kept):
     with tempfile.TemporaryDirectory() as place:
         run(sys.executable, "-m", "venv", f"{place}/uv")
         run(f"{place}/uv/bin/pip", "install", "--quiet", UV)
-        Path(place, "pyproject.toml").write_text(PLACES)
+        Path(place, "pyproject.toml").write_text(PLACES, encoding="utf-8")
         pins = Path(place, "constraints.txt")
-        pins.write_text(kept)
+        pins.write_text(kept, encoding="utf-8")
         run(
             *(f"{place}/uv/bin/uv", "pip", "compile", "-", "--universal", "--quiet"),
             *("--no-annotate", "--no-header", "--output-file", pins.name),
@@ -61,14 +61,18 @@ def resolve(wanted, kept):
             cwd=place,
             input=wanted,
         )
-        return pins.read_text().splitlines()
+        return pins.read_text(encoding="utf-8").splitlines()
 
 
 def main():
     constraints = ROOT / "constraints.txt"
-    wanted = (ROOT / "requirements.txt").read_text().replace("-c constraints.txt", "")
+    wanted = (
+        (ROOT / "requirements.txt")
+        .read_text(encoding="utf-8")
+        .replace("-c constraints.txt", "")
+    )
     direct = set(re.findall(r"^([\w.-]+)==", wanted, re.M))
-    pins = resolve(wanted, constraints.read_text())
+    pins = resolve(wanted, constraints.read_text(encoding="utf-8"))
     names = Counter(pin.split("==")[0] for pin in pins)
     # A constraint binds only what is installed anyway: the only version of a
     # package needs no marker.
@@ -78,7 +82,7 @@ def main():
         for name in [pin.split("==")[0]]
         if name not in direct and not LEFT_TO_TORCH.match(name)
     ]
-    constraints.write_text(HEAD + "\n".join(lines) + "\n")
+    constraints.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
     print(f"pins: {len(lines)} beside the {len(direct)} direct packages")
 
 

@@ -134,7 +134,7 @@ def difference(module, file):
 
 def pinned(package):
     """The package with its version, as requirements.txt has it."""
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     return next(line.split()[0] for line in lines if line.startswith(package))
 
 

@@ -102,7 +102,7 @@ def bring(packages, folder, finish=lambda new: None):
     """The packages in `folder`, whole or not at all; nothing where they are."""
     wanted = "\n".join(name + " " + digest for name, _, _, digest in packages)
     stamp = folder / "made-from"
-    if stamp.exists() and stamp.read_text() == wanted:
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
     new = folder.with_name(folder.name + ".new")
     shutil.rmtree(new, ignore_errors=True)
@@ -119,7 +119,7 @@ def bring(packages, folder, finish=lambda new: None):
                 with tarfile.open(file) as tar:
                     unpack(tar, new / inside, files, "package")
         finish(new)
-        (new / "made-from").write_text(wanted)
+        (new / "made-from").write_text(wanted, encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
     finally:
@@ -139,8 +139,8 @@ def unpack_browser(new):
             unpack(tar, new)
     shutil.rmtree(new / "bin")
     places = {"browser": BROWSER, "matplotlib": f"{matplotlib.get_data_path()}/fonts"}
-    (new / "fonts.conf").write_text(FONTS.format(**places))
-    (new / "start").write_text(START.format(**places))
+    (new / "fonts.conf").write_text(FONTS.format(**places), encoding="utf-8")
+    (new / "start").write_text(START.format(**places), encoding="utf-8")
     for name in ("chromium", "start"):
         (new / name).chmod(0o755)
 

@@ -157,7 +157,7 @@ def head(app, pagename, templatename, context, doctree):
     said = [f"{chapter.minutes()} minutes to read"]
     if deeper:
         said.append(f"{deeper} more in Deeper")
-    record = json.loads((ROOT / "benchmarks/chapters.json").read_text())
+    record = json.loads((ROOT / "benchmarks/chapters.json").read_text(encoding="utf-8"))
     if chapter.stem in record["seconds"]:
         said.append(f"{record['seconds'][chapter.stem]} seconds to run")
     line = f'</h1>\n<p class="reading">{", ".join(said)}</p>'

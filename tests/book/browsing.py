@@ -118,11 +118,13 @@ def specimen_site(tmp_path_factory):
     (root / "_toc.yml").write_text(
         "format: jb-book\nroot: book/index\nparts:\n  - chapters:\n"
         "      - file: notebooks/01_days\n      - file: book/glossary\n"
-        "      - file: book/bibliography\n"
+        "      - file: book/bibliography\n",
+        encoding="utf-8",
     )
     (root / "book").mkdir()
     (root / "book/index.md").write_text(
-        "# Days\n\nA book of one chapter.\n\n```{chapter-table}\n```\n"
+        "# Days\n\nA book of one chapter.\n\n```{chapter-table}\n```\n",
+        encoding="utf-8",
     )
     shared = ("glossary.md", "bibliography.md", "references.bib")
     for name in (*shared, "_static", "_epub", "_ext"):

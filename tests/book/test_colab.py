@@ -13,7 +13,9 @@ THERE = {
     name: version
     for name, version in (
         line.split("==")
-        for line in (ROOT / "tests/book/colab.txt").read_text().splitlines()
+        for line in (ROOT / "tests/book/colab.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()
         if line[0] != "#"
     )
 }
@@ -57,7 +59,7 @@ def test_nothing_that_colab_has_is_replaced(chapter):
 def test_nothing_is_missing(chapter):
     """What a chapter and the package's modules import is there or added."""
     sources = [cell.source for cell in chapter.code]
-    sources += [f.read_text() for f in ROOT.glob("src/*/**/*.py")]
+    sources += [f.read_text(encoding="utf-8") for f in ROOT.glob("src/*/**/*.py")]
     owner = packages_distributions()
     for module in {m for source in sources for m in imported(source)}:
         if module in sys.stdlib_module_names:

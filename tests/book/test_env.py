@@ -41,7 +41,7 @@ def wheel(folder, name, version, needs=""):
         made.writestr(f"{info}/RECORD", "")
     python = re.search("Requires-Python: (.*)", needs)
     asks = f' data-requires-python="{python[1]}"' if python else ""
-    with open(place / "index.html", "a") as page:
+    with open(place / "index.html", "a", encoding="utf-8") as page:
         page.write(f'<a href="{file}"{asks.replace(">", "&gt;")}>{file}</a>\n')
 
 
@@ -56,14 +56,16 @@ def made(tmp_path_factory):
 def book(tmp_path, made):
     """A book of one package, to be installed from an index on the disk."""
     fast = tmp_path / "venv"
-    fast.write_text(f'#!/bin/sh\nexec cp -R "{made}/." "$3"\n')
+    fast.write_text(f'#!/bin/sh\nexec cp -R "{made}/." "$3"\n', encoding="utf-8")
     fast.chmod(0o755)
     book = tmp_path / "book"
     (book / "tools").mkdir(parents=True)
     shutil.copy(env.__file__, book / "tools")
-    (book / "requirements.txt").write_text("-c constraints.txt\ntiny==2.0\n")
-    (book / "constraints.txt").write_text("")
-    (book / "pyproject.toml").write_text("")
+    (book / "requirements.txt").write_text(
+        "-c constraints.txt\ntiny==2.0\n", encoding="utf-8"
+    )
+    (book / "constraints.txt").write_text("", encoding="utf-8")
+    (book / "pyproject.toml").write_text("", encoding="utf-8")
     return book
 
 
@@ -138,7 +140,7 @@ def test_a_pin_that_clashes_is_shown_with_its_cause(book):
     wheel(index, "tiny", "2.0", "Requires-Dist: soup>=1")
     wheel(index, "soup", "1.0")
     wheel(index, "soup", "4.1.3", "Requires-Python: >=3.99")
-    (book / "constraints.txt").write_text("soup==4.1.3\n")
+    (book / "constraints.txt").write_text("soup==4.1.3\n", encoding="utf-8")
     one_line(install(book), "tiny 2.0 depends on soup>=1", "soup==4.1.3 needs Python")
     nothing_kept(book)
 
@@ -248,8 +250,8 @@ def test_a_moved_folder_gets_a_new_environment(book):
     """Programs in .venv name the folder they were made in."""
     old = book / ".venv/bin"
     old.mkdir(parents=True)
-    (old / "python").write_text("#!/no/such/python")
-    (book / ".venv/made-from").write_text("0123 pypi /another/folder")
+    (old / "python").write_text("#!/no/such/python", encoding="utf-8")
+    (book / ".venv/made-from").write_text("0123 pypi /another/folder", encoding="utf-8")
     done = install(book)
     assert "the folder has moved; making .venv anew" in done.stdout
     nothing_kept(book)
@@ -258,11 +260,11 @@ def test_a_moved_folder_gets_a_new_environment(book):
 def test_a_failed_update_keeps_what_works(book, made):
     made = shutil.copytree(made, book / ".venv", symlinks=True)
     before = f"0123 pypi {book}"
-    (made / "made-from").write_text(before)
+    (made / "made-from").write_text(before, encoding="utf-8")
     done = install(book)
     one_line(done, "is there a network?")
     assert "Nothing was kept" not in done.stderr
-    assert (made / "made-from").read_text() == before
+    assert (made / "made-from").read_text(encoding="utf-8") == before
     assert (made / "bin/python").exists()
 
 
@@ -288,7 +290,9 @@ def test_the_build_of_torch(monkeypatch, tmp_path, platform, driver, program, bu
 @pytest.fixture
 def torch(book, tmp_path):
     """PyTorch's own index with its small build, and the ordinary one."""
-    (book / "requirements.txt").write_text("-c constraints.txt\ntorch==2.0\n")
+    (book / "requirements.txt").write_text(
+        "-c constraints.txt\ntorch==2.0\n", encoding="utf-8"
+    )
     wheel(tmp_path / "own/cpu", "torch", "2.0+cpu")
     wheel(tmp_path / "index", "torch", "2.0")
     return f"env.TORCH_INDEX = {(tmp_path / 'own').as_uri() + '/'!r}"
@@ -299,20 +303,22 @@ def test_the_small_build_comes_by_itself(book, torch):
     done = install(book, before=before, TORCH="")
     assert "; PyTorch: cpu\n" in done.stdout
     assert re.search(r"installing torch==2.0\+cpu \.\.\. \d+ s\n", done.stdout)
-    assert "torch-2.0+cpu" in (book / env.LOG).read_text()
+    assert "torch-2.0+cpu" in (book / env.LOG).read_text(encoding="utf-8")
 
 
 def test_where_the_small_build_is_not_to_be_had_the_usual_one_comes(book, torch):
     before = "env.TORCH_INDEX = 'file:///none/'; env.torch_build = lambda: 'cpu'"
     done = install(book, before=before, TORCH="")
     assert "the usual build instead, some gigabytes\n" in done.stdout
-    assert "Successfully installed torch-2.0\n" in (book / env.LOG).read_text()
+    assert "Successfully installed torch-2.0\n" in (book / env.LOG).read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_usual_build_on_demand(book, torch):
     done = install(book, before=torch, TORCH="pypi")
     assert "; PyTorch: pypi\n" in done.stdout
-    assert "+cpu" not in (book / env.LOG).read_text()
+    assert "+cpu" not in (book / env.LOG).read_text(encoding="utf-8")
 
 
 def test_a_build_that_was_asked_for_is_not_replaced(book, torch):
@@ -327,8 +333,8 @@ def test_a_build_that_was_asked_for_is_not_replaced(book, torch):
 
 def test_readme_and_workflow_promise_the_same_pythons():
     names = [f"{major}.{minor}" for major, minor in env.PYTHONS]
-    readme = (ROOT / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"Python {names[0]} to {names[-1]}" in readme
-    workflow = (ROOT / ".github/workflows/book.yml").read_text()
+    workflow = (ROOT / ".github/workflows/book.yml").read_text(encoding="utf-8")
     for name in names:
         assert f"python:{name}-slim" in workflow

@@ -64,7 +64,7 @@ def test_nothing_else_may_differ(stored, printed):
 
 def test_nbval_itself_skips_the_number_alone(tmp_path):
     """With the option that the Makefile gives it."""
-    makefile = (ROOT / "Makefile").read_text()
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     options = re.search(r"^NBVAL = (.*)$", makefile, re.M)[1].split()
     cells = []
     for source, stored in (

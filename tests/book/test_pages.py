@@ -46,7 +46,9 @@ def test_the_api_page_links_the_chapter_of_each_name(name):
 
 @pytest.mark.parametrize(
     "label",
-    re.findall(r"^\(([\w-]+)\)=$", (ROOT / "book/errors.md").read_text(), re.M),
+    re.findall(
+        r"^\(([\w-]+)\)=$", (ROOT / "book/errors.md").read_text(encoding="utf-8"), re.M
+    ),
 )
 def test_an_error_has_a_stable_address(label):
     text = (HTML / "errors.html").read_text(encoding="utf-8")

@@ -16,7 +16,9 @@ ELSEWHERE = {"appnope"}
 
 
 def pins():
-    text = "".join((ROOT / name).read_text() for name in env.SOURCES[:2])
+    text = "".join(
+        (ROOT / name).read_text(encoding="utf-8") for name in env.SOURCES[:2]
+    )
     found = re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.M)
     assert len(found) > 100
     return {canonicalize_name(name): version for name, version in found}

@@ -172,7 +172,9 @@ def test_every_inner_link_leads_somewhere(page_name):
 
 @pytest.mark.parametrize("chapter", chapters(), ids=str)
 def test_the_launch_link_names_this_file_and_branch(chapter):
-    config = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))[
+        "repository"
+    ]
     place = urlparse(config["url"]).path
     wanted = (
         f"https://colab.research.google.com/github{place}/blob/"
@@ -185,7 +187,9 @@ def test_the_launch_link_names_this_file_and_branch(chapter):
 
 def test_the_publishing_workflow_fills_in_every_address():
     """Its one sed line, run on our configuration."""
-    steps = yaml.safe_load((ROOT / ".github/workflows/book.yml").read_text())
+    steps = yaml.safe_load(
+        (ROOT / ".github/workflows/book.yml").read_text(encoding="utf-8")
+    )
     (line,) = [
         row
         for step in steps["jobs"]["publish"]["steps"]
@@ -200,7 +204,7 @@ def test_the_publishing_workflow_fills_in_every_address():
     }
     done = subprocess.run(
         ["bash", "-c", line.replace("-i ", "").replace("_config.yml", "")],
-        input=(ROOT / "_config.yml").read_text(),
+        input=(ROOT / "_config.yml").read_text(encoding="utf-8"),
         capture_output=True,
         text=True,
         env=forge | {"PATH": os.environ["PATH"]},

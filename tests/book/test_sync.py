@@ -19,7 +19,8 @@ def book(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "_toc.yml").write_text(
         "format: jb-book\nroot: index\nparts:\n"
-        "  - chapters:\n      - file: notebooks/01_a\n"
+        "  - chapters:\n      - file: notebooks/01_a\n",
+        encoding="utf-8",
     )
     save(tmp_path, CELL)
     sync.run(tmp_path)
@@ -44,15 +45,17 @@ def test_the_book_and_its_package_agree():
 
 
 def test_the_module_is_the_cell_verbatim_under_one_header(book):
-    head, _, body = piece(book).read_text().partition("\n\n")
+    head, _, body = piece(book).read_text(encoding="utf-8").partition("\n\n")
     assert "notebooks/01_a.ipynb" in head
     assert body == CELL + "\n"
     assert sync.run(book, check=True) == []
 
 
 def test_a_changed_module_is_named_with_notebook_cell_and_line(book):
-    text = piece(book).read_text().replace("return 2 * x", "return 3 * x")
-    piece(book).write_text(text)
+    text = (
+        piece(book).read_text(encoding="utf-8").replace("return 2 * x", "return 3 * x")
+    )
+    piece(book).write_text(text, encoding="utf-8")
     (told,) = sync.run(book, check=True)
     assert "01_a.ipynb cell 2 line 7" in told
     assert "piece.py line 10" in told
@@ -60,19 +63,21 @@ def test_a_changed_module_is_named_with_notebook_cell_and_line(book):
 
 
 def test_a_line_added_at_the_end_of_the_module_is_found(book):
-    piece(book).write_text(piece(book).read_text() + "extra = 1\n")
+    piece(book).write_text(
+        piece(book).read_text(encoding="utf-8") + "extra = 1\n", encoding="utf-8"
+    )
     (told,) = sync.run(book, check=True)
     assert "'extra = 1'" in told
 
 
 def test_a_changed_cell_is_named_and_check_writes_nothing(book):
-    before = piece(book).read_text()
+    before = piece(book).read_text(encoding="utf-8")
     save(book, CELL.replace("LIMIT = 3", "LIMIT = 4"))
     (told,) = sync.run(book, check=True)
     assert "01_a.ipynb cell 2 line 3" in told
-    assert piece(book).read_text() == before
+    assert piece(book).read_text(encoding="utf-8") == before
     sync.run(book)
-    assert "LIMIT = 4" in piece(book).read_text()
+    assert "LIMIT = 4" in piece(book).read_text(encoding="utf-8")
 
 
 def test_a_name_defined_twice_is_refused(book):
@@ -93,11 +98,11 @@ def test_a_name_defined_twice_is_refused(book):
     ],
 )
 def test_a_tagged_cell_that_does_more_than_define_is_refused(book, statement):
-    before = piece(book).read_text()
+    before = piece(book).read_text(encoding="utf-8")
     save(book, CELL + "\n\n\n" + statement)
     with pytest.raises(BookError, match="cell 2, line 10: a tagged cell"):
         sync.run(book)
-    assert piece(book).read_text() == before
+    assert piece(book).read_text(encoding="utf-8") == before
 
 
 def test_a_tagged_cell_that_is_no_python_is_refused(book):
@@ -114,7 +119,7 @@ def test_a_tag_without_a_target_is_refused(book, tag):
 
 
 def test_a_module_that_no_cell_makes_is_refused(book):
-    (book / sync.PACKAGE / "stray.py").write_text("x = 1\n")
+    (book / sync.PACKAGE / "stray.py").write_text("x = 1\n", encoding="utf-8")
     (told,) = sync.run(book, check=True)
     assert "stray.py" in told and "no cell is tagged" in told
 
@@ -125,5 +130,5 @@ def test_the_install_cell_follows_the_config(book):
     (told,) = sync.run(book, check=True)
     assert "install cell" in told
     sync.run(book)
-    saved = (book / "notebooks/01_a.ipynb").read_text()
+    saved = (book / "notebooks/01_a.ipynb").read_text(encoding="utf-8")
     assert "--no-deps git+https://" in saved

@@ -59,7 +59,9 @@ def one_line(done, *words):
 
 
 def test_sync_on_a_notebook_that_is_not_json(copy):
-    (copy / "notebooks/01_token_ids.ipynb").write_text("{ half a notebook")
+    (copy / "notebooks/01_token_ids.ipynb").write_text(
+        "{ half a notebook", encoding="utf-8"
+    )
     before = (copy / "src/embedding_layer/token_ids.py").read_bytes()
     done = run(sys.executable, "tools/sync.py", cwd=copy)
     one_line(done, "01_token_ids.ipynb", "not a notebook")
@@ -209,19 +211,3 @@ def test_without_a_browser_one_line_says_what_to_install(tmp_path):
     assert line == f"{count} tests need a browser: install Chromium, Chrome or Edge"
     assert int(count) > 0 and done.returncode == 0
     assert run(sys.executable, *command, **{**more, "CI": "1"}).returncode == 1
-
-
-def test_the_layer_needs_torch_alone():
-    """What `pip install .` asks for."""
-    from importlib.metadata import requires
-
-    assert requires("embedding-layer") == ["torch>=2.6"]
-
-
-def test_importing_the_layer_imports_nothing_of_the_book():
-    code = (
-        "import sys, embedding_layer;"
-        "print(sorted({m.split('.')[0] for m in sys.modules} &"
-        " {'book_helpers', 'matplotlib', 'ipywidgets', 'tiktoken'}))"
-    )
-    assert run(sys.executable, "-c", code).stdout.strip() == "[]"

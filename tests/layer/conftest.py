@@ -1,9 +1,15 @@
 """Fixtures of the layer's tests, which need torch and pytest to be collected."""
 
-import pytest
-import torch
+import warnings
 
-from embedding_layer import TransformerEmbeddings
+import pytest
+
+with warnings.catch_warnings():
+    # PyTorch without NumPy, which nothing here needs, says so when it is imported.
+    warnings.filterwarnings("ignore", "Failed to initialize NumPy")
+    import torch
+
+    from embedding_layer import TransformerEmbeddings
 
 HAS_ACCELERATOR = torch.accelerator.is_available()
 

@@ -297,7 +297,7 @@ def test_the_keyword_is_nn_dropout_s():
 # ---- where bits cannot be cut, it is nn.Dropout ----
 
 
-@pytest.mark.parametrize("rate", [0.0, 1.0, 0.99999])
+@pytest.mark.parametrize("rate", [0.0, 1.0, 0.99, 0.99999])
 def test_torch_takes_the_edges(rate, cut):
     Dropout(rate)(torch.ones(10))
     assert not cut

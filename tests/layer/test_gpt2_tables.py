@@ -117,6 +117,21 @@ def test_the_checkpoint_keeps_its_own_memory(emb):
     assert all(map(torch.equal, state.values(), before.values()))
 
 
+def test_exchanged_tables(emb):
+    """Any module with a weight of the right shape is filled, adapters left alone."""
+    emb.position_embeddings = nn.Embedding(16, 8)
+    emb.token_embeddings.adapter = nn.Parameter(torch.zeros(2))
+    state = checkpoint()
+    load_gpt2_tables(emb, state)
+    assert torch.equal(emb.position_embeddings.weight, state["wpe.weight"])
+    assert torch.equal(emb.token_embeddings.weight, state["wte.weight"])
+    before = emb.token_embeddings.weight.detach().clone()
+    emb.position_embeddings = nn.Sequential(nn.Embedding(16, 8))
+    with pytest.raises(AttributeError, match="weight"):
+        load_gpt2_tables(emb, checkpoint())
+    assert torch.equal(emb.token_embeddings.weight, before)
+
+
 def test_gpt2_itself(tmp_path):
     """A real safetensors file with the real names, and the model's own output."""
     transformers = pytest.importorskip("transformers")

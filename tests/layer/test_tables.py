@@ -38,6 +38,15 @@ def test_an_id_outside(kind):
 
 
 @BOTH
+def test_ids_on_meta_have_no_values(kind):
+    """PyTorch's lookup would return what the memory held."""
+    name = "token ids" if kind is TokenEmbedding else "position ids"
+    ids = torch.zeros(2, 3, dtype=torch.long, device="meta")
+    refuses(RuntimeError, lambda: kind(10, 4)(ids), name, "meta", "cpu")
+    assert kind(10, 4, device="meta")(ids).is_meta
+
+
+@BOTH
 def test_other_index_errors_pass_through(kind, monkeypatch):
     """An IndexError that is not about the ids is not explained away."""
 
@@ -191,7 +200,7 @@ def test_sizes(at, bad):
 
 
 def test_sizes_of_other_int_types():
-    size = torch.tensor([8, 4]).sum().numpy()  # numpy.int64
+    size = pytest.importorskip("numpy").int64(12)
     emb = TransformerEmbeddings(size, size, size, padding_idx=size - 1)
     assert emb.d_model == 12 and type(emb.d_model) is int
     assert emb.token_embeddings.padding_idx == 11
