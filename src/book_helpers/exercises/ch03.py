@@ -38,8 +38,8 @@ def check_3_1(answer):
     )
     expect(
         "e" in letters,
-        "(e) ` bites` has seen ` dog` in one sentence and ` man` in the other: "
-        "its output differs, and so does the mean.",
+        "(e) Three of the four outputs differ, and with random weights so does "
+        "their mean.",
     )
     return "Order enters with the mask, and reaches the last token in block 2."
 
@@ -223,9 +223,10 @@ def check_3_3(turn):
     def row_at(position):
         return rows_of(position * speeds)  # (16,)
 
-    start = row_at(5)
+    # Row 9 and k = 4: each mistake named below ends in a row of its own.
+    start = row_at(9)
     lent = start.clone()
-    turned = tensor_of(call(turn, lent, 3), (d_model,)).double()
+    turned = tensor_of(call(turn, lent, 4), (d_model,)).double()
     unchanged(start, lent, "the row")
 
     def same(other):
@@ -233,37 +234,39 @@ def check_3_3(turn):
 
     expect(not same(start), "The row came back as it was.")
     expect(
-        not same(row_at(2)),
-        "That is 3 positions back: sin(a - b). Mind the sign in both formulas.",
+        not same(row_at(5)),
+        "That is 4 positions back: sin(a - b). Mind the sign in both formulas.",
     )
     expect(
-        not same(row_at(3)),
-        "That is row 3, which ignores the row given. Turn the given row.",
+        not same(row_at(4)),
+        "That is row 4, which ignores the row given. Turn the given row.",
     )
     expect(
-        not same(row_at(6)),
+        not same(row_at(10)),
         "That is one position on, whatever k is. The angle is k times the speed.",
     )
     sin, cos = start[0::2], start[1::2]
-    first = torch.atan2(sin[0], cos[0])  # () 5 rad, less a full turn
-    expect(
-        not any(same(row_at(p)) for p in (first + 3, first.round() + 3)),
-        "You read the position off the first hand. It is round after 6.28 "
-        "steps and starts again: turn each hand from where it stands.",
-    )
-    slow = torch.atan2(sin, cos) + 3 * 10000 ** (-steps / (2 * d_model))
+    first = torch.atan2(sin[0], cos[0])  # () 9 rad, less a full turn
+    for position in (first, first.round(), first.trunc()):
+        expect(
+            not same(row_at(position + 4)),
+            f"You read position {position:.3g} off the first hand. It is round "
+            "after 6.28 steps and starts again: turn each hand from where it "
+            "stands.",
+        )
+    slow = torch.atan2(sin, cos) + 4 * 10000 ** (-steps / (2 * d_model))
     expect(
         not same(rows_of(slow)),
         "The speeds are off: the exponent of pair i is 2i / d_model.",
     )
-    one_speed = torch.atan2(sin, cos) + 3.0
+    one_speed = torch.atan2(sin, cos) + 4.0
     expect(
         not same(rows_of(one_speed)),
         "All pairs turn by the same angle. Each has a speed of its own.",
     )
     a, b = start.chunk(2)  # each (8,)
     for way in (1, -1):
-        s, c = (way * 3 * speeds).sin(), (3 * speeds).cos()
+        s, c = (way * 4 * speeds).sin(), (4 * speeds).cos()
         new = a * c + b * s, b * c - a * s  # each (8,)
         expect(
             not same(torch.cat(new)) and not same(torch.stack(new, 1).flatten()),
@@ -271,15 +274,15 @@ def check_3_3(turn):
             "cosines. Here they alternate: row[0::2] and row[1::2].",
         )
     expect(
-        not same(torch.cat((row_at(8)[0::2], row_at(8)[1::2]))),
+        not same(torch.cat((row_at(13)[0::2], row_at(13)[1::2]))),
         "All sines stand before all cosines. Here they alternate.",
     )
     expect(
-        not same(rows_of(8 * speeds).view(-1, 2).flip(1).flatten()),
+        not same(rows_of(13 * speeds).view(-1, 2).flip(1).flatten()),
         "Sines and cosines have changed places.",
     )
     expect(
-        not same(start + row_at(3)),
+        not same(start + row_at(4)),
         "Adding two rows does not turn one. Use the formulas for a sum.",
     )
     expect(
@@ -290,13 +293,26 @@ def check_3_3(turn):
         ),
         "A turned hand keeps its length 1: sin**2 + cos**2 of each pair.",
     )
-    expect(same(row_at(8)), "Row 5, turned 3 positions on, must be row 8.")
+    expect(same(row_at(13)), "Row 9, turned 4 positions on, must be row 13.")
     for position, k in ((0, 1), (40, 100), (9, 0)):
         again = tensor_of(call(turn, row_at(position), k), (d_model,)).double()
         expect(
             torch.allclose(again, row_at(position + k), atol=1e-4),
             f"Row {position}, turned with k = {k}, must be row {position + k}.",
         )
+    # By row 20,000 the slowest hand has been round once.
+    far = tensor_of(call(turn, row_at(20_000), 2), (d_model,)).double()
+    once_less = row_at(20_002 - 2 * torch.pi / speeds[-1])
+    expect(
+        not torch.allclose(far, once_less, atol=1e-4),
+        "You read the position off the slowest hand. By row 20,000 that has been "
+        "round, too: turn each hand from where it stands.",
+    )
+    expect(
+        torch.allclose(far, row_at(20_002), atol=1e-4),
+        "Row 40 comes out right, row 20,000 does not. Do not look for the row's "
+        "position: turn each hand from where it stands.",
+    )
     wide = torch.randn(6, dtype=torch.float64)  # (6,)
     try:
         fits = tensor_of(call(turn, wide, 1)).shape == (6,)
@@ -359,6 +375,11 @@ def check_3_4(newest_positions):
     )
     again = tensor_of(call(newest_positions, torch.tensor([[False, True]])))
     expect(again.tolist() == [[0]], "A text of one token has its newest at 0.")
+    alone = tensor_of(call(newest_positions, torch.tensor([[1]])))
+    expect(
+        alone.tolist() == [[0]],
+        f"For [[1]], one column, expected [[0]], got {alone.tolist()}.",
+    )
     return "A cache does not change where a token stands."
 
 

@@ -156,7 +156,7 @@ def cosines_first(row, k):
 
 
 def row_k(row, k):
-    return turned(turn(row, -5), k * speeds(row)).flatten()
+    return turned(turn(row, -9), k * speeds(row)).flatten()
 
 
 def fixed_width(row, k):
@@ -170,20 +170,34 @@ def by_halves(row, k):
     return torch.cat((new_sin, cos * angles.cos() - sin * angles.sin()))
 
 
-def by_the_first_hand(row, k):
-    position = torch.atan2(row[0], row[1])
+def row_at(position, row):
     return turned(
-        torch.tensor([0.0, 1] * (len(row) // 2)), (position + k) * speeds(row)
+        torch.tensor([0.0, 1] * (len(row) // 2)), position * speeds(row)
     ).flatten()
 
 
-def by_search(row, k):
-    def row_at(p):
-        return torch.stack(
-            ((p * speeds(row)).sin(), (p * speeds(row)).cos()), 1
-        ).flatten()
+def by_the_first_hand(row, k):
+    return row_at(torch.atan2(row[0], row[1]) + k, row)
 
-    return row_at(min(range(500), key=lambda p: (row_at(p) - row).norm()) + k)
+
+def by_the_first_hand_rounded(row, k):
+    return row_at(torch.atan2(row[0], row[1]).round() + k, row)
+
+
+def by_the_first_hand_cut(row, k):
+    return row_at(int(torch.atan2(row[0], row[1])) + k, row)
+
+
+def by_the_slowest_hand(row, k):
+    position = torch.atan2(row[-2], row[-1]) / speeds(row)[-1]
+    return row_at(position + k, row)
+
+
+def by_search(row, k):
+    positions = torch.arange(2000).unsqueeze(1)
+    angles = positions * speeds(row)
+    rows = torch.stack((angles.sin(), angles.cos()), 2).flatten(1)
+    return row_at((rows - row).norm(dim=1).argmin() + k, row)
 
 
 def sums_only(row, k):
@@ -258,7 +272,7 @@ WRONG = {
         ({"b", "d", "e"}, "(b) Depth"),
         ({"c", "d", "e"}, "(c) After one block"),
         ({"e"}, "(d) In the second block"),
-        ({"d"}, "(e) ` bites`"),
+        ({"d"}, "(e) Three of the four"),
     ],
     "3.2": [
         (lambda f: True, "True to every function"),
@@ -278,8 +292,8 @@ WRONG = {
     ],
     "3.3": [
         (lambda row, k: row, "came back as it was"),
-        (lambda row, k: turn(row, -k), "3 positions back"),
-        (row_k, "That is row 3"),
+        (lambda row, k: turn(row, -k), "4 positions back"),
+        (row_k, "That is row 4"),
         (lambda row, k: turn(row, 1), "one position on"),
         (slower, "speeds are off"),
         (lambda row, k: turned(row, k + 0 * speeds(row)).flatten(), "same angle"),
@@ -289,9 +303,13 @@ WRONG = {
         (sums_only, "Adding two rows"),
         (in_place, "changed the row"),
         (by_halves, "first half of the row as sines"),
-        (by_the_first_hand, "off the first hand"),
+        (by_the_first_hand, "position 2.72 off the first hand"),
+        (by_the_first_hand_rounded, "position 3 off the first hand"),
+        (by_the_first_hand_cut, "position 2 off the first hand"),
+        (by_the_slowest_hand, "off the slowest hand"),
+        (by_search, "row 20,000 does not"),
         (lambda row, k: None, "your NoneType is none"),
-        (lambda row, k: turn(row, 3), "turned with k = 1"),
+        (lambda row, k: turn(row, 4), "turned with k = 1"),
         (fixed_width, "width is fixed"),
     ],
     "3.4": [
@@ -305,6 +323,7 @@ WRONG = {
         (lambda m: newest(m).float(), "not torch.float32"),
         (newest_mask_changed, "changed the mask"),
         (lambda m: newest(m) - 1, "expected [[5], [2], [2]]"),
+        (lambda m: m.cumsum(1)[:, -2:-1], "For [[1]], one column"),
     ],
     "3.5": [
         (lambda d: torch.arange(d.shape[1]).expand(d.shape), "Those are the columns"),
@@ -338,7 +357,6 @@ RIGHT = {
         by_angles,
         by_a_loop,
         in_float32,
-        by_search,
         lambda row, k: turn(row, k).tolist(),
     ],
     "3.4": [newest, newest_by_loops, lambda m: newest(m).int().numpy()],
