@@ -69,7 +69,6 @@ def held(cell):
 
 
 class OnTheSite(SphinxPostTransform):
-    default_priority = 205
     formats = ("html",)
 
     def run(self, **kwargs):
@@ -80,6 +79,8 @@ class OnTheSite(SphinxPostTransform):
 
 class Deeper(OnTheSite):
     """A section for the second time: its heading opens it."""
+
+    default_priority = 206  # after what stands in it
 
     def change(self, chapter):
         for section in self.document.findall(nodes.section):
@@ -98,6 +99,8 @@ class Predictions(OnTheSite):
     That is the text up to the next code, the run of code after it, and what the
     next cell says of that: up to a claim, a question or a heading.
     """
+
+    default_priority = 205
 
     def change(self, chapter):
         asked = {prediction.cell + 1: prediction for prediction in chapter.predictions}

@@ -109,8 +109,8 @@ def cells():
         ),
         text("About $2/7$, as counted:\n\n$$\\frac{2}{7} \\approx 0.29$$"),
         text(
-            "## Deeper: other weeks\n\nThe old French week had ten days. Its vocabulary was "
-            "new, and no embedding of it is known.\n\n"
+            "## Deeper: other weeks\n\nThe old French week had ten days. Its "
+            "vocabulary was new, and no embedding of it is known.\n\n"
             "**Claim 1.3.** Ten days are more than seven."
         ),
         code("assert 10 > 7\nprint(10 - 7)", "3"),
