@@ -3,22 +3,108 @@
 import math
 
 import torch
+from torch import nn
 
-from book_helpers.exercises import call, chosen, exercise, expect
+from book_helpers.exercises import (
+    call,
+    chosen,
+    exercise,
+    expect,
+    tensor_of,
+    unchanged,
+)
+
+SIGMAS = 6
 
 
-def number(result):
-    """The result as a float, or tell the reader."""
-    try:
-        value = float(result)
-    except (TypeError, ValueError, RuntimeError):
-        value = None
-    expect(value is not None, f"Return one number, not {type(result).__name__}.")
-    return value
+def is_near(share, p, n):
+    return abs(share - p) <= SIGMAS * math.sqrt(p * (1 - p) / n)
+
+
+def check_scale(kept, p):
+    """`kept` holds what is left of values, each divided by its value."""
+    expect(
+        not torch.allclose(kept, torch.ones(1)),
+        "The kept values are not scaled; multiply them by 1 / (1 - p).",
+    )
+    expect(
+        torch.allclose(kept, torch.tensor(1 / (1 - p))),
+        f"The kept values are multiplied by {kept.mean():.3f}, not by 1 / (1 - p) "
+        f"= {1 / (1 - p):.3f}.",
+    )
+
+
+def check_share(share, p, n, what):
+    expect(
+        not is_near(share, 1 - p, n),
+        f"{share:.0%} of the {what} were dropped: p is the share to drop, not the "
+        "share to keep.",
+    )
+    expect(
+        is_near(share, p, n),
+        f"{share:.1%} of the {what} were dropped, not {p:.0%}.",
+    )
 
 
 @exercise("5.1")
-def check_5_1(answer):
+def check_5_1(my_dropout):
+    x, p = 1 + torch.rand(100, 400), 0.25
+    before = x.clone()
+    out = tensor_of(call(my_dropout, x, p, True), x.shape)
+    unchanged(before, x, "x")
+    zero = out == 0  # (100, 400)
+    expect(zero.any(), "With training=True nothing was dropped.")
+    expect(not zero.all(), "With training=True everything was dropped.")
+    expect(
+        not torch.equal(zero, zero[:1].expand_as(zero))
+        and not torch.equal(zero, zero[:, :1].expand_as(zero)),
+        "Whole columns or whole rows are gone. Draw a number for each value: a "
+        "mask of the shape of x.",
+    )
+    check_share(zero.double().mean().item(), p, x.numel(), "values")
+    check_scale((out / x)[~zero].float(), p)
+    again = tensor_of(call(my_dropout, x, p, True), x.shape)
+    expect(
+        not torch.equal(again == 0, zero),
+        "A second call dropped the same values. Draw anew in each call.",
+    )
+    still = tensor_of(call(my_dropout, x, p, False), x.shape)
+    expect(
+        not (still == 0).any(),
+        "With training=False values are still dropped.",
+    )
+    expect(
+        torch.allclose(still, x),
+        "With training=False the values must stay as they are: nothing is "
+        f"dropped, so nothing is scaled. You multiply them by {(still / x).mean():.3f}.",
+    )
+    other = tensor_of(call(my_dropout, x, 0.6, True), x.shape)
+    expect(
+        is_near((other == 0).double().mean().item(), 0.6, x.numel())
+        and torch.allclose(other[other != 0], (x / 0.4)[other != 0]),
+        "Right for p = 0.25, wrong for 0.6: use the argument.",
+    )
+    small = torch.ones(5)
+    expect(
+        torch.allclose(tensor_of(call(my_dropout, small, 0.0, True)), small),
+        "At p = 0 nothing must change.",
+    )
+    x.requires_grad_()
+    out = call(my_dropout, x, p, True)
+    expect(
+        isinstance(out, torch.Tensor) and out.requires_grad,
+        "No gradient gets back to x: compute with the tensor x itself.",
+    )
+    out.sum().backward()
+    expect(
+        torch.allclose(x.grad, (out != 0) / (1 - p)),
+        "The gradient does not meet the mask of the forward pass.",
+    )
+    return "Zero at random, scale the rest, only in training."
+
+
+@exercise("5.2")
+def check_5_2(answer):
     letters = chosen(answer, "abcdef")
     expect(
         "a" not in letters,
@@ -43,119 +129,92 @@ def check_5_1(answer):
         "e" in letters,
         "(e) train() switched dropout on again, and no_grad does not switch it off.",
     )
-    return "Only eval(), or train(False), that reaches every module helps."
+    return "Only eval(), or train(False), that reaches the module helps."
 
 
-@exercise("5.2")
-def check_5_2(rate_for):
-    r = 0.5
-    rate = number(call(rate_for, r))
+class Half(nn.Module):
+    """A model with dropout, a part frozen in eval mode, and a hidden dropout."""
 
-    def near(value):
-        return abs(rate - value) < 1e-9
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5))
+        self.frozen = nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5)).eval()
 
-    expect(
-        not near(r / (1 + r)),
-        "p / (1 - p) is a variance. The standard deviation is its root, so "
-        "square the ratio first.",
-    )
-    expect(
-        not near(1 / (1 + r**2)),
-        "That is the share that is kept. Asked is the share that is dropped.",
-    )
-    expect(
-        not near(r**2),
-        "The square of the ratio is p / (1 - p), not p.",
-    )
-    expect(
-        not near(math.sqrt(r) / (1 + math.sqrt(r))),
-        "You took a root where a square is needed: ratio squared is p / (1 - p).",
-    )
-    expect(
-        not near(math.sqrt(r / (1 - r))),
-        "That is the ratio for a rate; asked is the rate for a ratio.",
-    )
-    expect(not near(100 * r**2 / (1 + r**2)), "That is the rate in per cent.")
-    expect(
-        near(r**2 / (1 + r**2)),
-        f"For the ratio 0.5 the rate is not {rate:.3f}. Solve ratio² = p / (1 - p) "
-        "for p.",
-    )
-    for r, right in ((0, 0), (1, 0.5), (3, 0.9)):
-        rate = number(call(rate_for, r))
-        expect(
-            abs(rate - right) < 1e-9,
-            f"Right for 0.5, wrong for {r}: {right} is right, not {rate:.3f}.",
-        )
-    return "Noise as large as the value itself takes rate 0.5; three times, 0.9."
+    def forward(self, x):
+        return self.frozen(self.first(x))  # (batch, 6)
+
+
+def modes_of(model):
+    return {name: module.training for name, module in model.named_modules()}
 
 
 @exercise("5.3")
-def check_5_3(rest_rate):
-    p, cut = 0.7, 0.2
-    rest = number(call(rest_rate, p, cut))
-
-    def near(value):
-        return abs(rest - value) < 1e-9
-
+def check_5_3(evaluated):
+    model, x = Half(), torch.rand(50, 6)
+    before, rates = modes_of(model), [model.first[1].p, model.frozen[1].p]
+    weights = {name: w.clone() for name, w in model.state_dict().items()}
+    with torch.no_grad():
+        right = model.frozen[0](model.first[0](x))  # (50, 6)
+    out = tensor_of(call(evaluated, model, x), right.shape)
+    again = tensor_of(call(evaluated, model, x), right.shape)
     expect(
-        not near(p - cut),
-        "The second chance meets only what the first has left: half of "
-        "the 0.8 that are left would drop too few.",
+        torch.equal(out, again),
+        "Two calls gave different results: something was still dropped. Only "
+        "eval() switches dropout off; no_grad does not.",
     )
-    expect(not near((1 - p) / (1 - cut)), "That is what the second chance keeps.")
+    expect(torch.allclose(out, right), "That is not the model's output without dropout.")
+    for name, w in model.state_dict().items():
+        expect(torch.equal(w, weights[name]), f"The weight {name} has changed.")
+    parts = [model.first[1], model.frozen[1]]
     expect(
-        not near((p - cut) / p),
-        "Divide by the share that the first chance has kept, 1 - cut, not by p.",
+        all(isinstance(part, nn.Dropout) for part in parts)
+        and [part.p for part in parts] == rates,
+        "The model has lost its dropout: its rate or its module has changed. Use "
+        "the modes.",
     )
-    expect(not near(cut / p), "That is the part of the zeros that the cut has made.")
+    after = modes_of(model)
     expect(
-        not near((p - cut) / (1 - p)),
-        "Divide by the share that the first chance has kept, 1 - cut.",
-    )
-    expect(
-        not near(math.log((1 - cut) / (1 - p))),
-        "Those are the darts for each place. The chance to be hit by one or more "
-        "is 1 - exp of minus that.",
-    )
-    expect(
-        not near(1 - (1 - p) * (1 - cut)),
-        "That is the rate of both if the second were p. Asked is the second.",
+        after[""] or not before[""],
+        "The model is left in eval mode. The training that goes on would be "
+        "without dropout.",
     )
     expect(
-        near(1 - (1 - p) / (1 - cut)),
-        f"For p = 0.7 and cut = 0.2 the rest is not {rest:.3f}. What is kept by "
-        "both, (1 - cut) (1 - rest), must be 1 - p.",
+        not after["frozen"] and not after["frozen.1"],
+        "train() woke the frozen part: it puts every module into train mode. Note "
+        "each module's mode first, and give it back.",
     )
-    for p, cut, right in ((0.1, 0.1, 0), (1e-6, 0, 1e-6), (0.9, 0.5, 0.8)):
-        rest = number(call(rest_rate, p, cut))
-        expect(
-            abs(rest - right) < 1e-12,
-            f"Right for 0.7 and 0.2, wrong for {p:g} and {cut:g}: {right:g} is "
-            f"right, not {rest:.3g}.",
-        )
-    return "So keeping multiplies: (1 - cut) (1 - rest) = 1 - p."
+    expect(after == before, "Some part of the model is left in another mode.")
+    model.eval()
+    call(evaluated, model, x)
+    expect(
+        not any(modes_of(model).values()),
+        "A model that came in eval mode goes away in train mode.",
+    )
+    return "The modes are state of the model, one for each module."
 
 
 @exercise("5.4")
 def check_5_4(drop_tokens):
     x, p = 1 + torch.rand(40, 250, 6), 0.25  # (batch, seq_len, d_model)
     before = x.clone()
-    out = call(drop_tokens, x, p)
-    expect(
-        isinstance(out, torch.Tensor),
-        f"Return a tensor, not {type(out).__name__}.",
-    )
-    expect(
-        torch.equal(x, before), "The x that was given has changed; make a new tensor."
-    )
+    try:
+        out = call(drop_tokens, x, p)
+    except RuntimeError as error:
+        expect(
+            "must match the size" not in str(error),
+            "A mask of shape (batch, seq_len) does not stretch along d_model: axes "
+            "are matched from the right. Give it one more: (batch, seq_len, 1).",
+        )
+        raise
+    out = tensor_of(out)
+    unchanged(before, x, "x")
     expect(
         out.shape == x.shape,
-        f"The shape is {tuple(out.shape)}, asked was {tuple(x.shape)}. A mask of "
-        "shape (batch, seq_len) needs one more axis.",
+        f"The shape is {tuple(out.shape)}, asked was {tuple(x.shape)}. Multiply x "
+        "by the noise.",
     )
     zero = out == 0  # (40, 250, 6)
-    expect(zero.any(), "Nothing was dropped.")
+    expect(zero.any(), "Nothing was dropped. A new module is in train mode.")
     expect(not zero.all(), "Everything was dropped.")
     token = zero.all(dim=-1)  # (40, 250)
     columns = zero.flatten(0, 1)  # (10000, 6)
@@ -171,32 +230,15 @@ def check_5_4(drop_tokens):
     )
     expect(
         not torch.equal(token, token[:1].expand_as(token)),
-        "All sequences lost the tokens at the same places. Draw for each sequence.",
+        "All sequences lost the tokens at the same positions. Draw for each "
+        "sequence.",
     )
     expect(
         not torch.equal(token, token[:, :1].expand_as(token)),
         "A sequence lost all its tokens or none. Draw for each token.",
     )
-    kept = (out / x)[~zero].float()
-    expect(
-        not torch.allclose(kept, torch.ones(1)),
-        "The kept tokens are not scaled; multiply them by 1 / (1 - p).",
-    )
-    share, sigma = token.double().mean().item(), math.sqrt(p * (1 - p) / 10_000)
-    expect(
-        abs(share - (1 - p)) > 6 * sigma,
-        f"{share:.0%} of the tokens were dropped: p is the share to drop, not the "
-        "share to keep.",
-    )
-    expect(
-        torch.allclose(kept, torch.tensor(1 / (1 - p))),
-        f"The kept tokens are multiplied by {kept.mean():.3f}, not by 1 / (1 - p) "
-        f"= {1 / (1 - p):.3f}.",
-    )
-    expect(
-        abs(share - p) <= 6 * sigma,
-        f"{share:.1%} of the tokens were dropped, asked were {p:.0%}.",
-    )
+    check_share(token.double().mean().item(), p, token.numel(), "tokens")
+    check_scale((out / x)[~zero].float(), p)
     again = call(drop_tokens, x, p)
     expect(
         not torch.equal(again == 0, zero),
@@ -204,7 +246,7 @@ def check_5_4(drop_tokens):
     )
     other = (call(drop_tokens, x, 0.6) == 0).all(dim=-1).double().mean().item()
     expect(
-        abs(other - 0.6) <= 6 * math.sqrt(0.24 / 10_000),
+        is_near(other, 0.6, token.numel()),
         "Right for p = 0.25, wrong for 0.6: use the argument.",
     )
     return "One random number for each token, stretched over its columns."

@@ -1,16 +1,186 @@
 """Chapter 5: answers people give, and a piece of what each is told."""
 
-import math
+import copy
+from unittest import mock
 
 import torch
+from torch import nn
 from torch.nn import functional as F
+
+from embedding_layer.dropout import Dropout
+
+# 5.1
+
+
+def by_function(x, p, training):
+    return F.dropout(x, p, training)
+
+
+def by_comparison(x, p, training):
+    if not training:
+        return x
+    return torch.where(torch.rand(x.shape) < p, 0.0, x / (1 - p))
+
+
+def by_module(x, p, training):
+    return Dropout(p).train(training)(x)
+
+
+def by_bernoulli_noise(x, p, training):
+    noise = torch.empty_like(x).bernoulli_(1 - p) / (1 - p)
+    return x * noise if training else x.clone()
+
+
+def unscaled(x, p, training):
+    return x * (torch.rand_like(x) >= p) if training else x
+
+
+def scaled_in_eval(x, p, training):
+    keep = torch.rand_like(x) >= p if training else torch.ones_like(x)
+    return x * keep / (1 - p)
+
+
+def as_in_2014(x, p, training):
+    """No scaling while training; the values shrink at evaluation."""
+    return x * (torch.rand_like(x) >= p) if training else x * (1 - p)
+
+
+def ignores_training(x, p, training):
+    return F.dropout(x, p)
+
+
+def never(x, p, training):
+    return x
+
+
+def everything(x, p, training):
+    return x * 0
+
+
+def keeps_p(x, p, training):
+    return x * (torch.rand_like(x) < p) / p if training else x
+
+
+def divides_by_p(x, p, training):
+    return x * (torch.rand_like(x) >= p) / p if training else x
+
+
+def whole_columns(x, p, training):
+    return x * F.dropout(torch.ones_like(x[:1]), p, training)
+
+
+def in_place(x, p, training):
+    if training:
+        x *= F.dropout(torch.ones_like(x), p)
+    return x
+
+
+def with_a_seed(x, p, training):
+    generator = torch.Generator().manual_seed(0)
+    keep = torch.rand(x.shape, generator=generator) >= p
+    return x * keep / (1 - p) if training else x
+
+
+def always_a_quarter(x, p, training):
+    return F.dropout(x, 0.25, training)
+
+
+def detached(x, p, training):
+    return F.dropout(x.detach(), p, training)
+
+
+def only_the_mask(x, p, training):
+    return (torch.rand(len(x)) >= p) / (1 - p)
+
+
+# 5.3
+
+
+def modes_kept(model, x):
+    modes = [(module, module.training) for module in model.modules()]
+    out = model.eval()(x)
+    for module, mode in modes:
+        module.training = mode
+    return out
+
+
+def on_a_copy(model, x):
+    return copy.deepcopy(model).eval()(x)
+
+
+def only_dropout(model, x):
+    active = [m for m in model.modules() if isinstance(m, nn.Dropout) and m.training]
+    for module in active:
+        module.eval()
+    out = model(x).detach()
+    for module in active:
+        module.train()
+    return out
+
+
+def patched(model, x):
+    with mock.patch.object(nn.Dropout, "forward", lambda self, value: value):
+        return model(x)
+
+
+def no_grad_only(model, x):
+    with torch.no_grad():
+        return model(x)
+
+
+def left_in_eval(model, x):
+    return model.eval()(x)
+
+
+def trains_all(model, x):
+    out = model.eval()(x)
+    model.train()
+    return out
+
+
+def top_mode_only(model, x):
+    mode = model.training
+    out = model.eval()(x)
+    model.training = mode
+    return out
+
+
+def parts_then_model(model, x):
+    """train(mode) on each module: the last call decides for its parts."""
+    modes = [(module, module.training) for module in model.modules()]
+    out = model.eval()(x)
+    for module, mode in reversed(modes):
+        module.train(mode)
+    return out
+
+
+def rate_zero(model, x):
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return model(x)
+
+
+def wakes_after_eval(model, x):
+    out = modes_kept(model, x)
+    model.training = model.first.training = model.first[0].training = True
+    model.first[1].training = True
+    return out
+
+
+def averaged(model, x):
+    torch.manual_seed(0)
+    return torch.stack([model(x) for _ in range(9)]).mean(dim=0)
+
+
+# 5.4
 
 
 def by_noise(x, p):
-    return x * F.dropout(torch.ones_like(x[..., :1]), p)
+    return x * Dropout(p)(torch.ones_like(x[..., :1]))
 
 
-def by_comparison(x, p):
+def by_uniform(x, p):
     kept = torch.rand(x.shape[:2]) >= p  # (batch, seq_len)
     return x * kept.unsqueeze(-1) / (1 - p)
 
@@ -30,13 +200,13 @@ def by_loops(x, p):
     return torch.stack(rows).view_as(x)
 
 
-def in_place(x, p):
+def tokens_in_place(x, p):
     x *= F.dropout(torch.ones_like(x[..., :1]), p)
     return x
 
 
 def one_axis_short(x, p):
-    return x * F.dropout(torch.ones(x.shape[:2]), p)
+    return x * Dropout(p)(torch.ones(x.shape[:2]))
 
 
 def only_the_noise(x, p):
@@ -51,40 +221,57 @@ def whole_sequences(x, p):
     return x * F.dropout(torch.ones_like(x[:, :1, :1]), p)
 
 
-def whole_columns(x, p):
+def one_column(x, p):
     noise = torch.ones(x.shape[-1])
     noise[0] = 0
     return x * noise / (1 - p)
 
 
-def not_scaled(x, p):
+def tokens_not_scaled(x, p):
     return x * (torch.rand(x.shape[:2]) >= p).unsqueeze(-1)
 
 
-def keeps_p(x, p):
+def tokens_keep_p(x, p):
     return x * (torch.rand(x.shape[:2]) < p).unsqueeze(-1) / (1 - p)
 
 
-def scaled_by_p(x, p):
+def tokens_scaled_by_p(x, p):
     return x * (torch.rand(x.shape[:2]) >= p).unsqueeze(-1) / p
 
 
-def with_a_seed(x, p):
+def tokens_with_a_seed(x, p):
     generator = torch.Generator().manual_seed(0)
     kept = torch.rand(x.shape[:2], generator=generator) >= p
     return x * kept.unsqueeze(-1) / (1 - p)
 
 
-def always_a_quarter(x, p):
+def tokens_always_a_quarter(x, p):
     return by_noise(x, 0.25)
 
 
 def in_eval_mode(x, p):
-    return F.dropout(x, p, training=False)
+    return x * Dropout(p).eval()(torch.ones_like(x[..., :1]))
 
 
 WRONG = {
     "5.1": [
+        (lambda x, p, training: None, "your NoneType is none"),
+        (in_place, "changed x"),
+        (only_the_mask, "asked was (100, 400)"),
+        (never, "nothing was dropped"),
+        (everything, "everything was dropped"),
+        (whole_columns, "Draw a number for each value"),
+        (keeps_p, "share to keep"),
+        (unscaled, "not scaled"),
+        (as_in_2014, "not scaled"),
+        (divides_by_p, "multiplied by 4.000"),
+        (with_a_seed, "dropped the same values"),
+        (ignores_training, "still dropped"),
+        (scaled_in_eval, "You multiply them by 1.333"),
+        (always_a_quarter, "wrong for 0.6"),
+        (detached, "No gradient gets back"),
+    ],
+    "5.2": [
         ("bcde", "set of letters"),
         ({"b", "g"}, "Only the letters"),
         ({"a", "b", "c", "d", "e"}, "(a) eval()"),
@@ -94,62 +281,39 @@ WRONG = {
         ({"b", "c", "e"}, "(d) A plain list"),
         ({"b", "c", "d"}, "(e) train()"),
     ],
-    "5.2": [
-        (lambda r: None, "Return one number"),
-        (lambda r: r / (1 + r), "square the ratio first"),
-        (lambda r: 1 / (1 + r**2), "share that is kept"),
-        (lambda r: r**2, "not p."),
-        (lambda r: math.sqrt(r) / (1 + math.sqrt(r)), "You took a root"),
-        (lambda r: math.sqrt(r / (1 - r)), "the ratio for a rate"),
-        (lambda r: 100 * r**2 / (1 + r**2), "per cent"),
-        (lambda r: r, "not 0.500"),
-        (lambda r: 0.2, "Right for 0.5, wrong for 0"),
-        (lambda r: 1 - r**2 / (1 - r**2), "not 0.667"),
-    ],
     "5.3": [
-        (lambda p, cut: (p, cut), "Return one number"),
-        (lambda p, cut: p - cut, "The second chance meets only"),
-        (lambda p, cut: (1 - p) / (1 - cut), "second chance keeps"),
-        (lambda p, cut: (p - cut) / p, "not by p"),
-        (lambda p, cut: cut / p, "part of the zeros"),
-        (lambda p, cut: (p - cut) / (1 - p), "has kept, 1 - cut."),
-        (lambda p, cut: math.log((1 - cut) / (1 - p)), "darts for each place"),
-        (lambda p, cut: 1 - (1 - p) * (1 - cut), "rate of both"),
-        (lambda p, cut: p, "not 0.700"),
-        (lambda p, cut: 0.625, "wrong for 0.1 and 0.1"),
+        (lambda model, x: None, "your NoneType is none"),
+        (no_grad_only, "no_grad does not"),
+        (averaged, "not the model's output"),
+        (left_in_eval, "left in eval mode"),
+        (trains_all, "woke the frozen part"),
+        (top_mode_only, "left in another mode"),
+        (rate_zero, "lost its dropout"),
+        (wakes_after_eval, "goes away in train mode"),
     ],
     "5.4": [
-        (lambda x, p: (x, p), "Return a tensor, not tuple"),
-        (in_place, "The x that was given has changed"),
-        (only_the_noise, "asked was (40, 250, 6)"),
-        (one_axis_short, "raised RuntimeError"),
-        (in_eval_mode, "Nothing was dropped"),
+        (lambda x, p: (x, p), "your tuple is none"),
+        (tokens_in_place, "changed x"),
+        (only_the_noise, "Multiply x by the noise"),
+        (one_axis_short, "Give it one more"),
+        (in_eval_mode, "A new module is in train mode"),
         (lambda x, p: x * 0, "Everything was dropped"),
-        (whole_columns, "drops a column"),
+        (one_column, "drops a column"),
         (lambda x, p: F.dropout(x, p), "only a part of their vector"),
         (same_in_each_sequence, "Draw for each sequence"),
         (whole_sequences, "Draw for each token"),
-        (not_scaled, "not scaled"),
-        (keeps_p, "share to keep"),
-        (scaled_by_p, "multiplied by 4.000"),
-        (lambda x, p: by_noise(x, p / 2) * (1 - p / 2) / (1 - p), "asked were 25%"),
-        (with_a_seed, "dropped the same tokens"),
-        (always_a_quarter, "wrong for 0.6"),
+        (tokens_not_scaled, "not scaled"),
+        (tokens_keep_p, "share to keep"),
+        (tokens_scaled_by_p, "multiplied by 4.000"),
+        (lambda x, p: by_noise(x, p / 2) * (1 - p / 2) / (1 - p), "not 25%"),
+        (tokens_with_a_seed, "dropped the same tokens"),
+        (tokens_always_a_quarter, "wrong for 0.6"),
     ],
 }
 
 RIGHT = {
-    "5.1": [{"b", "c", "d", "e"}, frozenset("bcde"), {"(b)", "C", "d)", " e"}],
-    "5.2": [
-        lambda r: r**2 / (1 + r**2),
-        lambda r: 1 - 1 / (1 + r * r),
-        lambda r: torch.tensor(r * r / (1 + r * r), dtype=torch.float64),
-    ],
-    "5.3": [
-        lambda p, cut: 1 - (1 - p) / (1 - cut),
-        lambda p, cut: (p - cut) / (1 - cut),
-        lambda p, cut: -math.expm1(math.log1p(-p) - math.log1p(-cut)),
-        lambda p, cut: torch.tensor((p - cut) / (1 - cut), dtype=torch.float64),
-    ],
-    "5.4": [by_noise, by_comparison, by_bernoulli, by_channels, by_loops],
+    "5.1": [by_function, by_comparison, by_module, by_bernoulli_noise],
+    "5.2": [{"b", "c", "d", "e"}, frozenset("bcde"), {"(b)", "C", "d)", " e"}],
+    "5.3": [modes_kept, on_a_copy, only_dropout, patched],
+    "5.4": [by_noise, by_uniform, by_bernoulli, by_channels, by_loops],
 }
