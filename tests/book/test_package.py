@@ -12,7 +12,7 @@ import embedding_layer
 
 # Statements, docstrings not counted: what neither a long signature nor the
 # formatter changes. A tenth of room; beyond it, growth needs a reason.
-BUDGET = {"the layer": 415, "contract.py": 430}
+BUDGET = {"the layer": 415, "contract.py": 570}
 PACKAGE = ROOT / sync.PACKAGE
 
 

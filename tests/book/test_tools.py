@@ -202,7 +202,9 @@ def test_a_package_with_another_checksum_is_refused(package, tmp_path):
 
 
 def test_without_a_browser_one_line_says_what_to_install(tmp_path):
-    (tmp_path / "none.py").write_text("import pages; pages.BROWSERS = ()")
+    (tmp_path / "none.py").write_text(
+        "import pages; pages.BROWSERS = ()", encoding="utf-8"
+    )
     command = ("-m", "pytest", "-q", "-p", "none", "tests/book/test_reading.py")
     more = {"PYTHONPATH": f"{tmp_path}:{ROOT / 'tools'}", "CI": ""}
     done = run(sys.executable, *command, "-k", "search", **more)
