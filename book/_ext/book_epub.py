@@ -29,7 +29,7 @@ PLAINER = [
     (re.compile(r"<script.*?</script>|<label class=\"pause\">.*?</label>", re.S), ""),
     # A folded cell's two titles, one of which the site's style hides.
     (
-        re.compile(r"<summary [^>]*>\s*<p [^>]*>(.*?)</p>.*?</summary>", re.S),
+        re.compile(r"<summary[^>]*>\s*<p [^>]*>(.*?)</p>.*?</summary>", re.S),
         r"<summary>\1</summary>",
     ),
     (re.compile(r'<a [^>]*href="\.\./embedding-layer\.epub"[^>]*>(.*?)</a>'), r"\1"),

@@ -1,13 +1,14 @@
-/* A table or figure wider than its place is scrolled by keys too. */
-document.addEventListener("DOMContentLoaded", () => {
-  const boxes = document.querySelectorAll(".pst-scrollable-table-container, .book-figure, .widget-still");
+/* A table or picture wider than its place is scrolled by keys too. */
+const scrolled = (() => {
   const mark = (box) => {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   };
   const sizes = new ResizeObserver((seen) => seen.forEach((s) => mark(s.target)));
-  boxes.forEach((box) => sizes.observe(box));
-});
+  const boxes = ".pst-scrollable-table-container, .book-figure, .widget-still, .widget-html-content";
+  return () => document.querySelectorAll(boxes).forEach((box) => sizes.observe(box));
+})();
+document.addEventListener("DOMContentLoaded", scrolled);
 
 /* Load the widget manager when a saved widget comes near the screen, swap the
    still picture for it, and name the slider's handle for screen readers. */
@@ -47,6 +48,7 @@ document.addEventListener("DOMContentLoaded", () => {
         if (live && live.querySelector("svg")) still.remove();
       });
       name(document);
+      scrolled();
     }).observe(document.querySelector("main") || document.body,
       { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
     // The manager waits for the page's load event, which is over: run its

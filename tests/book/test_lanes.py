@@ -382,6 +382,7 @@ def test_the_e_book_has_neither_folds_nor_covers(specimen_site):
         assert text.count(piece) == 1, piece
     assert not re.search(r"<(form|input|button)|class=\"(answer|deeper|predict)", text)
     assert "<h2>Deeper: other weeks</h2>" in text
+    assert "<summary>Show the imports</summary>" in text and "Hide the" not in text
 
 
 def test_folded_code_says_what_it_is_and_stands_below_its_picture(read):
