@@ -162,7 +162,9 @@ def check_5_3(evaluated):
         "Two calls gave different results: something was still dropped. Only "
         "eval() switches dropout off; no_grad does not.",
     )
-    expect(torch.allclose(out, right), "That is not the model's output without dropout.")
+    expect(
+        torch.allclose(out, right), "That is not the model's output without dropout."
+    )
     for name, w in model.state_dict().items():
         expect(torch.equal(w, weights[name]), f"The weight {name} has changed.")
     parts = [model.first[1], model.frozen[1]]
@@ -230,8 +232,7 @@ def check_5_4(drop_tokens):
     )
     expect(
         not torch.equal(token, token[:1].expand_as(token)),
-        "All sequences lost the tokens at the same positions. Draw for each "
-        "sequence.",
+        "All sequences lost the tokens at the same positions. Draw for each sequence.",
     )
     expect(
         not torch.equal(token, token[:, :1].expand_as(token)),
