@@ -115,17 +115,6 @@ def check_2_2(changed):
     return "A tied head uses all rows, and weight decay asks for no use."
 
 
-def as_ids(found):
-    """A list of ints from a list, tuple, array or tensor; None for the rest."""
-    if hasattr(found, "tolist"):
-        found = found.tolist()
-    if not isinstance(found, (list, tuple)):
-        return None
-    ids = [i.item() if hasattr(i, "item") else i for i in found]
-    whole = all(isinstance(i, int) and not isinstance(i, bool) for i in ids)
-    return ids if whole else None
-
-
 @exercise("2.3")
 def check_2_3(neighbours):
     rows = torch.tensor(
