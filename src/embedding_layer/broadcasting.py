@@ -54,7 +54,7 @@ def check_sequences_alone(
 
     Raises:
         AssertionError: names the first sequence that comes out differently,
-            or as NaN
+            or the first position whose result holds NaN or infinity
         ValueError: fewer than 2 sequences, or empty ones
     """
     batch, seq_len = input_ids.shape
@@ -62,6 +62,12 @@ def check_sequences_alone(
         raise ValueError(f"give at least 2 sequences, got shape {(batch, seq_len)}")
     with torch.no_grad():
         together = layer(input_ids)  # (batch, seq_len, d_model)
+        broken = ~together.isfinite().all(dim=-1)  # (batch, seq_len)
+        if broken.any():
+            i, position = broken.nonzero()[0].tolist()
+            raise AssertionError(
+                f"in sequence {i} position {position} gives NaN or infinity"
+            )
         limit = tolerance * together.abs().max()
         for i in range(batch):
             inside = together[i : i + 1]  # (1, seq_len, d_model)

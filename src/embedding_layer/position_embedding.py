@@ -6,7 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from embedding_layer.token_embedding import INIT_STD, EmbeddingTable, check_size
+from embedding_layer.token_embedding import (
+    INIT_STD,
+    EmbeddingTable,
+    check_factory,
+    check_size,
+)
 from embedding_layer.token_ids import ID_DTYPES
 
 
@@ -96,7 +101,7 @@ def positions_from_mask(mask: Tensor) -> Tensor:
         ValueError: another number of dimensions
 
     Source: the position_ids of GPT-2 in Hugging Face's generate(), which gives
-    padding on the left 1 instead of 0.
+    all padding 1.
     """
     if mask.dim() != 2:
         raise ValueError(
@@ -125,10 +130,12 @@ def sinusoidal_table(
     Args:
         max_seq_len: how many rows
         d_model: how many numbers in a row, an even number
-        device, dtype: of the table
+        device, dtype: of the table; a floating-point dtype
 
     Raises:
-        ValueError: a size that is not a positive int, an odd d_model
+        ValueError: a size that is not a positive int, an odd d_model, an
+            unknown device
+        TypeError: another dtype, a device of the wrong kind
 
     Source: Vaswani et al. 2017, section 3.5 (their published code orders the
     columns otherwise).
@@ -136,6 +143,7 @@ def sinusoidal_table(
     check_size("max_seq_len", max_seq_len)
     if check_size("d_model", d_model) % 2:
         raise ValueError(f"d_model must be even (sin, cos pairs), got {d_model}")
+    check_factory(device, dtype)
     # bfloat16 cannot count to 257: work in float32 at least, round at the end
     wide = torch.promote_types(dtype, torch.float32)
     positions = torch.arange(max_seq_len, device=device, dtype=wide)

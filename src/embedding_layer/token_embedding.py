@@ -177,7 +177,8 @@ class EmbeddingTable(nn.Embedding):
 
         Raises:
             TypeError: no tensor
-            ValueError: not two axes, or a padding_idx outside the table
+            ValueError: not two axes, no rows or no columns, or a padding_idx
+                outside the table
         """
         if not isinstance(embeddings, Tensor):
             kind = type(embeddings).__name__
@@ -211,8 +212,9 @@ class TokenEmbedding(EmbeddingTable):
             gradient; -1 means the last row. A head that shares the table
             (a tied head) gives it one all the same and moves it
         init_std: standard deviation of the start, in the rows' own unit
-        sparse: the gradient holds only the rows that were used; SGD, Adagrad
-            and SparseAdam take it, Adam, AdamW and `clip_grad_norm_` do not
+        sparse: the gradient holds only the rows that were used; SGD and
+            Adagrad without weight decay and SparseAdam take it, Adam, AdamW
+            and `clip_grad_norm_` do not
         device, dtype: of the table; a floating-point dtype
 
     Raises:

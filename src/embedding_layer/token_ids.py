@@ -44,7 +44,7 @@ def check_token_ids(input_ids: Tensor) -> None:
         )
         if input_ids.dtype in EXACT_UP_TO:
             largest = EXACT_UP_TO[input_ids.dtype]
-            message += f", but above {largest} this dtype has already rounded them"
+            message += f", but above {largest} this dtype may have rounded them"
         raise TypeError(message)
     if input_ids.dim() != 2:
         hints = {

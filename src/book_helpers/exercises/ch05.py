@@ -76,7 +76,8 @@ def check_5_1(my_dropout):
     expect(
         torch.allclose(still, x),
         "With training=False the values must stay as they are: nothing is "
-        f"dropped, so nothing is scaled. You multiply them by {(still / x).mean():.3f}.",
+        "dropped, so nothing is scaled. You multiply them by "
+        f"{(still / x).mean():.3f}.",
     )
     other = tensor_of(call(my_dropout, x, 0.6, True), x.shape)
     expect(
