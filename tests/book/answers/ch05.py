@@ -40,11 +40,6 @@ def scaled_in_eval(x, p, training):
     return x * keep / (1 - p)
 
 
-def as_in_2014(x, p, training):
-    """No scaling while training; the values shrink at evaluation."""
-    return x * (torch.rand_like(x) >= p) if training else x * (1 - p)
-
-
 def ignores_training(x, p, training):
     return F.dropout(x, p)
 
