@@ -153,8 +153,11 @@ def test_from_pretrained_is_nn_embedding_s(kind, options):
 
 @BOTH
 def test_from_pretrained_refuses_what_is_no_table(kind):
-    with pytest.raises((AssertionError, ValueError)):
-        kind.from_pretrained(torch.randn(3))
+    call = kind.from_pretrained
+    refuses(ValueError, partial(call, torch.randn(3)), "num_rows, d_model", "(3,)")
+    refuses(TypeError, partial(call, [[1.0, 2.0]]), "torch.Tensor", "list")
+    bad = partial(call, torch.randn(4, 3), padding_idx=4)
+    refuses(ValueError, bad, "padding_idx", "-4..3", "got 4")
 
 
 @BOTH
