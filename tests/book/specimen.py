@@ -114,9 +114,7 @@ def cells():
             "**Claim 1.3.** Ten days are more than seven."
         ),
         code("assert 10 > 7\nprint(10 - 7)", "3"),
-        text(
-            "### Longer ones\n\n**Predict.** Is there a week of no day?\n\n- yes\n- no"
-        ),
+        text("**Predict.** Is there a week of no day?\n\n- yes\n- no"),
         code("print('no')", "no"),
         text("## The file\n\n**Claim 1.4.** The file holds all seven names."),
         code("DAYS = 7", "", "src:days.py", "hide-input"),

@@ -288,8 +288,8 @@ def test_a_link_into_what_is_covered_uncovers_it(read):
 def test_a_link_into_deeper_opens_it(read):
     page = read()
     assert not is_seen(page, "#claim-1-3")
-    assert not is_seen(page, "#longer-ones")
-    for number, address in enumerate(("#claim-1-3", "#longer-ones", "#predict-1-3")):
+    assert not is_seen(page, "#predict-1-3")
+    for number, address in enumerate(("#claim-1-3", "#predict-1-3")):
         page = read(address)
         assert is_at(page, address), number
     page = read()
@@ -362,7 +362,7 @@ def test_without_scripts_all_is_there(browser, specimen_site):
 def test_on_paper_nothing_is_covered_or_folded(read):
     page = read(scheme="dark")
     page.emulate_media(media="print", color_scheme="light")
-    for selector in ("#claim-1-1", "#claim-1-3", "#predict-1-1 li", "#longer-ones"):
+    for selector in ("#claim-1-1", "#claim-1-3", "#predict-1-1 li", "#predict-1-3"):
         assert is_seen(page, selector), selector
         assert page.locator(selector).first.bounding_box()["height"] > 5
     text = page.locator("article").inner_text()
