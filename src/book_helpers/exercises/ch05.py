@@ -62,21 +62,29 @@ def check_5_1(my_dropout):
         "mask of the shape of x.",
     )
     check_share(zero.double().mean().item(), p, x.numel(), "values")
-    check_scale((out / x)[~zero].float(), p)
+    kept = (out / x)[~zero].float()
+    still = tensor_of(call(my_dropout, x, p, False), x.shape)
+    expect(
+        not torch.allclose(kept, torch.ones(1))
+        or not torch.allclose(still, x * (1 - p)),
+        "You shrink at evaluation what you did not scale in training: dropout as "
+        "it was in 2014. Inverted, it multiplies by 1 / (1 - p) in training and "
+        "leaves evaluation alone.",
+    )
+    check_scale(kept, p)
     again = tensor_of(call(my_dropout, x, p, True), x.shape)
     expect(
         not torch.equal(again == 0, zero),
         "A second call dropped the same values. Draw anew in each call.",
     )
-    still = tensor_of(call(my_dropout, x, p, False), x.shape)
     expect(
         not (still == 0).any(),
         "With training=False values are still dropped.",
     )
     expect(
         torch.allclose(still, x),
-        "With training=False the values must stay as they are: nothing is "
-        f"dropped, so nothing is scaled. You multiply them by {(still / x).mean():.3f}.",
+        "With training=False the values must stay as they are: nothing is dropped, "
+        f"so nothing is scaled. You multiply them by {(still / x).mean():.3f}.",
     )
     other = tensor_of(call(my_dropout, x, 0.6, True), x.shape)
     expect(
@@ -162,7 +170,9 @@ def check_5_3(evaluated):
         "Two calls gave different results: something was still dropped. Only "
         "eval() switches dropout off; no_grad does not.",
     )
-    expect(torch.allclose(out, right), "That is not the model's output without dropout.")
+    expect(
+        torch.allclose(out, right), "That is not the model's output without dropout."
+    )
     for name, w in model.state_dict().items():
         expect(torch.equal(w, weights[name]), f"The weight {name} has changed.")
     parts = [model.first[1], model.frozen[1]]
@@ -230,8 +240,7 @@ def check_5_4(drop_tokens):
     )
     expect(
         not torch.equal(token, token[:1].expand_as(token)),
-        "All sequences lost the tokens at the same positions. Draw for each "
-        "sequence.",
+        "All sequences lost the tokens at the same positions. Draw for each sequence.",
     )
     expect(
         not torch.equal(token, token[:, :1].expand_as(token)),

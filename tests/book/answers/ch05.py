@@ -263,7 +263,7 @@ WRONG = {
         (whole_columns, "Draw a number for each value"),
         (keeps_p, "share to keep"),
         (unscaled, "not scaled"),
-        (as_in_2014, "not scaled"),
+        (as_in_2014, "as it was in 2014"),
         (divides_by_p, "multiplied by 4.000"),
         (with_a_seed, "dropped the same values"),
         (ignores_training, "still dropped"),
