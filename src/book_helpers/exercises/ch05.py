@@ -62,22 +62,29 @@ def check_5_1(my_dropout):
         "mask of the shape of x.",
     )
     check_share(zero.double().mean().item(), p, x.numel(), "values")
-    check_scale((out / x)[~zero].float(), p)
+    kept = (out / x)[~zero].float()
+    still = tensor_of(call(my_dropout, x, p, False), x.shape)
+    expect(
+        not torch.allclose(kept, torch.ones(1))
+        or not torch.allclose(still, x * (1 - p)),
+        "You shrink at evaluation what you did not scale in training: dropout as "
+        "it was in 2014. Inverted, it multiplies by 1 / (1 - p) in training and "
+        "leaves evaluation alone.",
+    )
+    check_scale(kept, p)
     again = tensor_of(call(my_dropout, x, p, True), x.shape)
     expect(
         not torch.equal(again == 0, zero),
         "A second call dropped the same values. Draw anew in each call.",
     )
-    still = tensor_of(call(my_dropout, x, p, False), x.shape)
     expect(
         not (still == 0).any(),
         "With training=False values are still dropped.",
     )
     expect(
         torch.allclose(still, x),
-        "With training=False the values must stay as they are: nothing is "
-        "dropped, so nothing is scaled. You multiply them by "
-        f"{(still / x).mean():.3f}.",
+        "With training=False the values must stay as they are: nothing is dropped, "
+        f"so nothing is scaled. You multiply them by {(still / x).mean():.3f}.",
     )
     other = tensor_of(call(my_dropout, x, 0.6, True), x.shape)
     expect(

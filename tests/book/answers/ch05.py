@@ -40,6 +40,11 @@ def scaled_in_eval(x, p, training):
     return x * keep / (1 - p)
 
 
+def as_in_2014(x, p, training):
+    """No scaling while training; the values shrink at evaluation."""
+    return x * (torch.rand_like(x) >= p) if training else x * (1 - p)
+
+
 def ignores_training(x, p, training):
     return F.dropout(x, p)
 
@@ -252,12 +257,13 @@ WRONG = {
     "5.1": [
         (lambda x, p, training: None, "your NoneType is none"),
         (in_place, "changed x"),
-        (only_the_mask, "not (100, 400)"),
+        (only_the_mask, "asked was (100, 400)"),
         (never, "nothing was dropped"),
         (everything, "everything was dropped"),
         (whole_columns, "Draw a number for each value"),
         (keeps_p, "share to keep"),
         (unscaled, "not scaled"),
+        (as_in_2014, "as it was in 2014"),
         (divides_by_p, "multiplied by 4.000"),
         (with_a_seed, "dropped the same values"),
         (ignores_training, "still dropped"),
