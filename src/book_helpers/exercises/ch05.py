@@ -220,7 +220,7 @@ def check_5_4(drop_tokens):
     unchanged(before, x, "x")
     expect(
         out.shape == x.shape,
-        f"The shape is {tuple(out.shape)}, asked was {tuple(x.shape)}. Multiply x "
+        f"The shape is {tuple(out.shape)}, not {tuple(x.shape)}. Multiply x "
         "by the noise.",
     )
     zero = out == 0  # (40, 250, 6)

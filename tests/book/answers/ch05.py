@@ -257,7 +257,7 @@ WRONG = {
     "5.1": [
         (lambda x, p, training: None, "your NoneType is none"),
         (in_place, "changed x"),
-        (only_the_mask, "asked was (100, 400)"),
+        (only_the_mask, "not (100, 400)"),
         (never, "nothing was dropped"),
         (everything, "everything was dropped"),
         (whole_columns, "Draw a number for each value"),
