@@ -1,6 +1,10 @@
 """What several of the layer's tests ask for."""
 
 import pytest
+import torch
+
+TORCH = tuple(int(part) for part in torch.__version__.split(".")[:2])
+IN_2_6 = TORCH < (2, 7)
 
 
 def refuses(kind, call, *words):

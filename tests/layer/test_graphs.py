@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 import torch
-from helpers import refuses
+from helpers import IN_2_6, refuses
 from torch.export import Dim, export
 
 from embedding_layer import TransformerEmbeddings, positions_from_mask
@@ -39,11 +39,13 @@ def test_lengths_share_a_graph(emb):
     for seq_len in (5, 7, 2, 3, 11, 15, 9):
         ids = torch.randint(0, 50, (2, seq_len))
         assert torch.equal(compiled(ids), emb(ids))
-    assert counter.graphs <= 2  # one for the first length, one for all others
+    # one for the first length, one for all others; 2.6 makes one more
+    assert counter.graphs <= (3 if IN_2_6 else 2)
+    made = counter.graphs
     for batch in (3, 5):
         ids = torch.randint(0, 50, (batch, 7))
         assert torch.equal(compiled(ids), emb(ids))
-    assert counter.graphs <= 3
+    assert counter.graphs <= made + 1
     with pytest.raises(ValueError, match="40.*16"):  # in the default mode
         torch.compile(emb, backend=counter)(torch.zeros(2, 40, dtype=torch.long))
 
@@ -141,8 +143,9 @@ INDUCTOR = pytest.param(
 )
 
 
-# torch warns of its own torch.jit here
+# torch warns of its own torch.jit here, 2.6 of a cache that it leaves out
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:Skipping serialization:UserWarning")
 @pytest.mark.parametrize("backend", ["aot_eager", INDUCTOR])
 def test_bad_ids_of_a_compiled_layer(emb, backend):
     """pytorch/pytorch#183608: an error of some kind, never a value."""

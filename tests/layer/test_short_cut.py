@@ -9,7 +9,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from embedding_layer import PositionEmbedding, TokenEmbedding
+from embedding_layer import PositionEmbedding, TokenEmbedding, layer
 from embedding_layer.short_cut import may_add_in_place
 from embedding_layer.token_embedding import EmbeddingTable
 from embedding_layer.torch_internals import (
@@ -37,6 +37,19 @@ def test_it_is_taken_in_a_plain_call(emb, train, grad):
     emb.token_embeddings.sparse = True  # its options are kept
     emb.token_embeddings.max_norm = 1.0
     assert taken(emb) is True
+
+
+def test_the_layer_takes_it(emb, monkeypatch):
+    calls = []
+    old = layer.look_up
+    monkeypatch.setattr(
+        layer, "look_up", lambda *args: calls.append(args) or old(*args)
+    )
+    where = torch.arange(16).unsqueeze(0)
+    assert torch.equal(emb(IDS), emb(IDS, position_ids=where)) and len(calls) == 1
+    emb.position_embeddings.register_forward_hook(lambda *args: None)
+    emb(IDS)
+    assert len(calls) == 1
 
 
 class Subclass(torch.Tensor):

@@ -588,6 +588,8 @@ class ShortCut(Own):
     overlooks = ()
 
     def rows(self, input_ids, position_ids=None):
+        if torch.compiler.is_compiling():
+            return super().rows(input_ids, position_ids)
         table = self.position_embeddings
         hindrances = (
             hinders(table)
