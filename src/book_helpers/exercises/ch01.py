@@ -168,6 +168,13 @@ def check_1_3(move_table):
                 f"Your code asks for a token where it does not occur ({error}); some "
                 "tokens are added and some are gone."
             ) from None
+        except RuntimeError as error:
+            if "equal size" not in str(error):
+                raise
+            raise Wrong(
+                "Your rows differ in length. The mean has one number for each column: "
+                "rows.mean(0)."
+            ) from None
         expect(
             not isinstance(found, (list, tuple)),
             "Return one tensor; torch.stack makes one of a list of rows.",

@@ -205,6 +205,10 @@ WRONG = {
             lambda r, old, new: moved(r, old, new, r.mean().expand(2)),
             "one number for each column",
         ),
+        (
+            lambda r, old, new: moved(r, old, new, r.mean()),
+            "Your rows differ in length",
+        ),
         (by_position, "must get the mean row"),
         (
             lambda r, old, new: moved(r, old, [t for t in new if t in old]),
