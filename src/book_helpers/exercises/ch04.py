@@ -123,7 +123,7 @@ def check_4_2(add_sequence_first):
         "With one column the shape goes wrong: squeeze() without an axis takes "
         "d_model off too.",
     )
-    return "Swap the axes of the table, not those of the data."
+    return "Swapping the axes of the table is enough."
 
 
 class Sealed(nn.Module):
@@ -242,6 +242,18 @@ def check_4_4(fool):
             f"The position test catches it: with one word repeated {seq_len} times, "
             f"positions {where[1:]} give the same.",
         )
+        # Which token rows is a row of P added to? (batch, seq_len, vocab_size)
+        sums = (E.unsqueeze(1) + P).flatten(0, 1)  # (vocab_size * max_seq_len, 3)
+        gaps = (together.unsqueeze(2) - sums).abs().amax(-1)
+        fits = gaps.unflatten(2, (len(E), len(P))).amin(-1) < 1e-5
+        bare = (together.unsqueeze(2) - P).abs().amax(-1).amin(-1) < 1e-5
+        expect(not bare.all(), "The token rows are missing.")
+        own = fits.gather(2, ids.unsqueeze(2))  # (batch, seq_len, 1)
+        expect(
+            own.all() or not fits.any(-1).all(),
+            "These are rows of P added to the token rows of other words.",
+        )
+        expect(own.all(), "Take E[ids] off, and what is left are not rows of P.")
     return "Both tests pass, and it is wrong: compare once with rows that you know."
 
 

@@ -98,6 +98,18 @@ def into_the_table(ids, E, P):
     return E[ids] + P[2 : 2 + ids.shape[1]]
 
 
+def other_tokens(ids, E, P):
+    return E[(ids + 1) % 10] + P[: ids.shape[1]]
+
+
+def two_positions(ids, E, P):
+    return (2 * P[1 : ids.shape[1] + 1]).expand(*ids.shape, -1)
+
+
+def no_tokens(ids, E, P):
+    return P[: ids.shape[1]].expand(*ids.shape, -1)
+
+
 def first_word_last(ids, E, P):
     return E[ids] + P[: ids.shape[1]].roll(1, 0)
 
@@ -151,6 +163,9 @@ WRONG = {
         (runs_on, "sequence 1 alone"),
         (with_dropout, "sequence 0 alone"),
         (into_the_table, "changed the token table"),
+        (other_tokens, "of other words"),
+        (two_positions, "not rows of P"),
+        (no_tokens, "token rows are missing"),
     ],
     "4.5": [
         (lambda grad, shape: None, "not NoneType"),
@@ -180,8 +195,7 @@ RIGHT = {
     "4.3": [set("acef"), frozenset({"(a)", "C", "e", "f"})],
     "4.4": [
         lambda ids, E, P: E[ids] + P[: 2 * ids.shape[1] : 2],
-        lambda ids, E, P: E[ids] + 3 * P[: ids.shape[1]],
-        lambda ids, E, P: P[: ids.shape[1]].expand(*ids.shape, -1),
+        lambda ids, E, P: E[ids] + P[3 : 3 + ids.shape[1]],
         lambda ids, E, P: E[ids] + P[ids.shape[1] : 2 * ids.shape[1]],
         first_word_last,
     ],
