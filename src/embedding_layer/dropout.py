@@ -16,7 +16,7 @@ def check_rate(rate: Any) -> float:
     """Return `rate` as a float.
 
     Raises:
-        TypeError: not a number
+        TypeError: not a number, or a bool
         ValueError: outside [0, 1]; NaN is
     """
     if isinstance(rate, bool) or not isinstance(rate, numbers.Real):
@@ -30,8 +30,8 @@ def check_rate(rate: Any) -> float:
 def dropout_noise(x: Tensor, rate: float) -> Tensor:
     """Draw what dropout multiplies `x` by: 0 or 1 / (1 - rate), independently.
 
-    The CPU's generator makes 64 random bits at a time. Cut into four, they
-    decide over four values where nn.Dropout would use one draw for each.
+    A random 64-bit number, cut into four, decides over four values where
+    nn.Dropout would use one draw for each.
 
     Shapes:
         x: any shape, floating point; only shape, dtype and device count
@@ -64,8 +64,9 @@ class Dropout(nn.Dropout):
     """nn.Dropout with the same law and, on the CPU, cheaper random numbers.
 
     The seed gives another mask than nn.Dropout's, drawn from the same law.
-    On other devices, for tensor subclasses, while compiling and under
-    torch.func it is nn.Dropout.
+    On other devices, at rates of 0 and from 0.99 on, for tensors that are not
+    floating point, for subclasses, while compiling and under torch.func it is
+    nn.Dropout.
 
     Shapes:
         input: any shape, floating point
@@ -73,10 +74,10 @@ class Dropout(nn.Dropout):
 
     Args:
         p: probability of a zero, 0..1
-        inplace: write the result onto x
+        inplace: write the result onto input
 
     Raises:
-        TypeError: p is not a number
+        TypeError: p is not a number, or a bool
         ValueError: p outside [0, 1], or NaN
 
     Source: Srivastava et al. 2014; torch.nn.Dropout.
