@@ -16,7 +16,7 @@ PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycac
 	$(wildcard src/*/*.py benchmarks/*.json)
 BUILT = _build/html/.built
 
-.PHONY: book pins lint test test-layer portable lighthouse serve sync execute env clean
+.PHONY: book pins lint test test-layer test-matrix portable lighthouse serve sync execute env clean
 
 book: $(BUILT)
 	@$(PY) tools/pages.py open
@@ -32,6 +32,10 @@ lint: env
 
 test-layer: env
 	@$(PY) -m pytest -n 2 --dist loadfile tests/layer
+
+# make test-matrix PAIRS="3.10/2.6.0": the layer's tests on other versions.
+test-matrix: env
+	@$(PY) tools/matrix.py $(PAIRS)
 
 portable: env
 	ATEN_CPU_CAPABILITY=default BOOK_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadfile $(NBVAL) notebooks

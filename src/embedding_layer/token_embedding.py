@@ -89,10 +89,7 @@ def check_factory(device: Any, dtype: Any, sparse: Any = False) -> None:
 
 
 class EmbeddingTable(nn.Embedding):
-    """nn.Embedding that starts small and names the id that has no row.
-
-    All else is nn.Embedding's: its options, its hooks, from_pretrained.
-    """
+    """nn.Embedding that starts small and names the id that has no row."""
 
     id_name = "id"
     causes = ""
@@ -177,8 +174,7 @@ class EmbeddingTable(nn.Embedding):
 
         Raises:
             TypeError: no tensor
-            ValueError: not two axes, no rows or no columns, or a padding_idx
-                outside the table
+            ValueError: not two axes, an empty one, or no row padding_idx
         """
         if not isinstance(embeddings, Tensor):
             kind = type(embeddings).__name__
