@@ -149,7 +149,7 @@ def report(results):
 def processor():
     """The CPU's name as the system tells it."""
     try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         names = [ln.split(":")[1].strip() for ln in lines if "model name" in ln]
         return " ".join(names[0].split())
     except (OSError, IndexError):
@@ -207,7 +207,9 @@ def main():
             torch=torch.__version__,
             milliseconds=results,
         )
-        pathlib.Path(args.json).write_text(json.dumps(record, indent=1) + "\n")
+        pathlib.Path(args.json).write_text(
+            json.dumps(record, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import lighthouse
 import speed
 from chapter import ROOT, Chapter, chapters
 
-RECORD = json.loads((ROOT / "benchmarks/results.json").read_text())
+RECORD = json.loads((ROOT / "benchmarks/results.json").read_text(encoding="utf-8"))
 
 
 def test_the_stored_results_keep_every_promise():
@@ -37,17 +37,21 @@ def test_the_benchmark_runs_and_writes_its_results(tmp_path):
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert set(json.loads(file.read_text())["milliseconds"]) == set(speed.TARGETS)
+    assert set(json.loads(file.read_text(encoding="utf-8"))["milliseconds"]) == set(
+        speed.TARGETS
+    )
 
 
 def test_the_stored_run_times_are_those_of_all_chapters_and_under_a_minute():
-    seconds = json.loads((ROOT / "benchmarks/chapters.json").read_text())["seconds"]
+    seconds = json.loads(
+        (ROOT / "benchmarks/chapters.json").read_text(encoding="utf-8")
+    )["seconds"]
     assert set(seconds) == {chapter.stem for chapter in chapters()}
     assert 0 < max(seconds.values()) < 60
 
 
 def test_the_stored_scores_keep_every_limit():
-    rows = json.loads(lighthouse.RESULTS.read_text())["pages"]
+    rows = json.loads(lighthouse.RESULTS.read_text(encoding="utf-8"))["pages"]
     assert len(rows) == 4 and {row["form"] for row in rows} == {"mobile", "desktop"}
     for row in rows:
         assert row["performance"] >= lighthouse.PERFORMANCE[row["form"]], row
