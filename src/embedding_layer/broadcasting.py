@@ -38,6 +38,20 @@ def add_positions(token_rows: Tensor, position_rows: Tensor) -> Tensor:
     return token_rows + position_rows  # (batch, seq_len, d_model)
 
 
+def check_finite(output: Tensor) -> None:
+    """Raise AssertionError at the first position that gives NaN or infinity.
+
+    Shapes:
+        output: (batch, seq_len, d_model)
+    """
+    broken = ~output.isfinite().all(dim=-1)  # (batch, seq_len)
+    if broken.any():
+        i, position = broken.nonzero()[0].tolist()
+        raise AssertionError(
+            f"in sequence {i} position {position} gives NaN or infinity"
+        )
+
+
 def check_sequences_alone(
     layer: Callable[[Tensor], Tensor], input_ids: Tensor, tolerance: float = 1e-5
 ) -> None:
@@ -62,12 +76,7 @@ def check_sequences_alone(
         raise ValueError(f"give at least 2 sequences, got shape {(batch, seq_len)}")
     with torch.no_grad():
         together = layer(input_ids)  # (batch, seq_len, d_model)
-        broken = ~together.isfinite().all(dim=-1)  # (batch, seq_len)
-        if broken.any():
-            i, position = broken.nonzero()[0].tolist()
-            raise AssertionError(
-                f"in sequence {i} position {position} gives NaN or infinity"
-            )
+        check_finite(together)
         limit = tolerance * together.abs().max()
         for i in range(batch):
             inside = together[i : i + 1]  # (1, seq_len, d_model)
@@ -109,12 +118,7 @@ def check_positions_differ(
     with torch.no_grad():
         output = layer(input_ids[:, :1].repeat(1, seq_len))
         # output: (batch, seq_len, d_model)
-        broken = ~output.isfinite().all(dim=-1)  # (batch, seq_len)
-        if broken.any():
-            i, position = broken.nonzero()[0].tolist()
-            raise AssertionError(
-                f"in sequence {i} position {position} gives NaN or infinity"
-            )
+        check_finite(output)
         limit = tolerance * output.abs().max()
         # One position at a time: all pairs at once would need seq_len times
         # the memory of the output.

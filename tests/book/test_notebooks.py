@@ -23,16 +23,7 @@ from chapter import (
 )
 
 # Chapters of the first edition, and what holds for them still. It shrinks.
-OLD_FORM = {
-    "01_token_ids",
-    "02_lookup_tables",
-    "03_positional_embeddings",
-    "04_broadcasting",
-    "05_dropout",
-    "06_embedding_layer",
-    "07_device_placement",
-    "08_what_a_table_learns",
-}
+OLD_FORM = {"08_what_a_table_learns"}
 # Cells whose output is not compared, and why. It grows with a reason only.
 LEFT = {
     "05_dropout": 1,  # times, as shares of nn.Dropout's
@@ -43,8 +34,7 @@ every_chapter = pytest.mark.parametrize("chapter", chapters(), ids=str)
 
 
 def is_old(chapter):
-    """A chapter that has been rewritten keeps the new form at once."""
-    return chapter.stem in OLD_FORM and "**Question.**" in chapter.opening
+    return chapter.stem in OLD_FORM
 
 
 def test_every_notebook_is_a_chapter():

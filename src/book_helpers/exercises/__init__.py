@@ -1,6 +1,5 @@
 """Checks for the exercises. Each says what is wrong, not only that it is."""
 
-import math
 from functools import wraps
 
 import torch
@@ -89,18 +88,6 @@ def expect(condition, message):
     """Tell the reader `message` unless the condition holds."""
     if not condition:
         raise Wrong(message)
-
-
-def number_of(answer, example="100"):
-    """A finite float from an int, a float or a one-number tensor or array."""
-    number = math.nan
-    if not isinstance(answer, (str, bool)):
-        try:
-            number = float(answer)
-        except (TypeError, ValueError, RuntimeError):
-            pass
-    expect(math.isfinite(number), f"Give a number, such as {example}.")
-    return number
 
 
 def tensor_of(answer, shape=None):
