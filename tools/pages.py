@@ -50,6 +50,8 @@ def build(root=ROOT):
     for made, text in zip(both, said, strict=True):
         if made.returncode:
             print("\n" + text)
+            if made.returncode < 0:
+                sys.exit(f"site: the build was ended by signal {-made.returncode}")
             sys.exit("site: the build failed; the warnings above say where")
     shutil.copy(work / "_build/epub" / EBOOK.name, root / "_build/html")
 
