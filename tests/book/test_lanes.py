@@ -27,6 +27,12 @@ def read(visit, specimen_site):
     return read
 
 
+def again(page):
+    """Come back later: the browser writes what was kept a moment after the call."""
+    page.wait_for_timeout(200)
+    page.reload()
+
+
 def is_seen(page, selector):
     return page.locator(selector).first.evaluate(SEEN)
 
@@ -166,7 +172,7 @@ def test_a_typed_guess_is_text_and_is_kept(read, typed, told, counted):
         assert progress(page).startswith(f"{counted} of 3 guesses made")
         assert page.evaluate("window.hacked") is None
         assert page.evaluate("document.documentElement.scrollWidth") == 390
-        page.reload()
+        again(page)
 
 
 def test_everything_is_shown_by_one_switch_and_started_over(read):
@@ -178,13 +184,13 @@ def test_everything_is_shown_by_one_switch_and_started_over(read):
         assert not any(is_covered(page, n) for n in (1, 2))
         assert box(page, 1).locator("li").first.is_visible()
         assert page.locator("form.guess:visible").count() == 0
-        page.reload()
+        again(page)
     page.get_by_label("Show everything").uncheck()
     assert is_covered(page, 1) and is_covered(page, 2)
     box(page, 1).get_by_label("7").check()
     box(page, 1).get_by_role("button").click()
     page.get_by_label("Exercise 1.3 done").check()
-    page.reload()
+    again(page)
     assert page.get_by_label("Exercise 1.3 done").is_checked()
     assert progress(page).startswith("1 of 3 guesses made, 1 of 3 exercises done")
     page.get_by_role("button", name="Start over").click()
@@ -192,7 +198,7 @@ def test_everything_is_shown_by_one_switch_and_started_over(read):
         assert progress(page).startswith("0 of 3 guesses made, 0 of 3 exercises done")
         assert is_covered(page, 1) and note(page, 1).text_content() == ""
         assert not page.get_by_label("Exercise 1.3 done").is_checked()
-        page.reload()
+        again(page)
 
 
 @pytest.mark.parametrize(
@@ -212,12 +218,12 @@ def test_everything_is_shown_by_one_switch_and_started_over(read):
 def test_damaged_memory_is_no_memory(read, damaged):
     page = read()
     page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, damaged])
-    page.reload()
+    again(page)
     assert progress(page).startswith("0 of 3 guesses made, 0 of 3 exercises done")
     assert is_covered(page, 1) and is_covered(page, 2)
     box(page, 1).get_by_role("button").click()
     page.get_by_label("Exercise 1.1 done").check()
-    page.reload()
+    again(page)
     assert not is_covered(page, 1)
     assert page.get_by_label("Exercise 1.1 done").is_checked()
 
@@ -232,7 +238,7 @@ def test_a_long_guess_that_was_kept_by_another_hand_is_cut(read):
         localStorage[key] = JSON.stringify(found); }""",
         KEY,
     )
-    page.reload()
+    again(page)
     assert note(page, 1).text_content() == "You guessed: " + ("<b>" * 100)[:200]
 
 
@@ -258,7 +264,7 @@ def test_without_a_memory_the_page_works_for_this_visit(browser, specimen_site, 
     assert progress(page).startswith("1 of 3 guesses made, 1 of 3 exercises done")
     page.get_by_label("Show everything").check()
     assert not is_covered(page, 1)
-    page.reload()
+    again(page)
     assert is_covered(page, 1) and progress(page).startswith("0 of 3")
     page.close()
 
@@ -278,9 +284,9 @@ def test_a_link_into_what_is_covered_uncovers_it(read):
     assert is_at(page, "#claim-1-1")
     assert not is_covered(page, 1) and is_covered(page, 2)
     assert note(page, 1).text_content() == ""
-    page.reload()
+    again(page)
     page.evaluate("history.replaceState(null, '', location.pathname)")
-    page.reload()
+    again(page)
     assert is_covered(page, 1), "a look by a link is not kept"
     page.evaluate("location.hash = 'claim-1-1'")
     assert is_at(page, "#claim-1-1")

@@ -1,6 +1,7 @@
 """Every pin can be installed on every Python that the README promises."""
 
 import re
+import sysconfig
 from importlib.metadata import distributions
 
 import env
@@ -34,9 +35,11 @@ def refused(packages, python):
 
 
 def installed():
+    # Of site-packages alone: importing setuptools adds what it brings to the path.
+    path = [sysconfig.get_path("purelib")]
     return {
         canonicalize_name(one.name): (one.version, one.metadata["Requires-Python"])
-        for one in distributions()
+        for one in distributions(path=path)
     }
 
 
