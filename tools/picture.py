@@ -22,14 +22,14 @@ CELL, STEP, TOP = 12, 58, 62
 TABLE, PICKED, PLACED, SUM, OUT = 128, 236, 332, 428, 524  # left edges
 ALT = (
     "Three words become ids, each id picks a row of the token table, each "
-    "place a row of the position table, the two rows are added, and in "
+    "position a row of the position table, the two rows are added, and in "
     "training dropout leaves a value out."
 )
 COLOURING = "Blue is above zero, orange below; the deeper, the farther. ␣ is a space."
 STEPS = (
     "The tokenizer gives each piece of text an id.",
     "The id picks a row of the token table.",
-    "The place, counted from 0, picks a row of the position table.",
+    "The position, counted from 0, picks a row of the position table.",
     "The two rows are added.",
     "In training, dropout zeroes each value with chance 0.1 and divides the rest "
     "by 0.9.",
@@ -48,8 +48,8 @@ def vectors():
         total = layer(torch.tensor([ids]))[0]  # (seq_len, d_model)
     words = [tokenizer.decode([i]).replace(" ", "␣") for i in ids]
     table = layer.token_embeddings.weight.detach()  # (vocab_size, d_model)
-    places = layer.position_embeddings.weight.detach()  # (max_seq_len, d_model)
-    return words, ids, table, places, total, dropped
+    positions = layer.position_embeddings.weight.detach()  # (max_seq_len, d_model)
+    return words, ids, table, positions, total, dropped
 
 
 def row(values, x, y, name="", style=""):
@@ -71,7 +71,7 @@ def label(text, x, y, name="", anchor="middle"):
 
 
 def draw():
-    words, ids, table, places, total, dropped = vectors()
+    words, ids, table, positions, total, dropped = vectors()
     assert (dropped == 0).any() and (dropped == 0).sum() <= 3
     middle = D_MODEL * CELL / 2
     shown = sorted([0, *ids, 50256])
@@ -95,20 +95,20 @@ def draw():
         parts.append(
             label("⋮", TABLE + middle, at[i] + 30, "soft") if i != 50256 else ""
         )
-    for place, (word, token) in enumerate(zip(words, ids, strict=True)):
-        y = TOP + 8 + place * STEP
+    for position, (word, token) in enumerate(zip(words, ids, strict=True)):
+        y = TOP + 8 + position * STEP
         move = f"--dx:{TABLE - PICKED}px;--dy:{at[token] - y:.0f}px"
         parts += [
             label(word, 0, y + 4, "", "start"),
             label(token, 0, y + 24, "s1 soft", "start"),
             row(table[token], PICKED, y, "s2 glide", move),
             label("+", PLACED - 12, y + 11, "s3"),
-            label(place, PLACED + middle, y + 30, "s3 soft"),
-            row(places[place], PLACED, y, "s3"),
+            label(position, PLACED + middle, y + 30, "s3 soft"),
+            row(positions[position], PLACED, y, "s3"),
             label("=", SUM - 12, y + 11, "s4"),
-            row(total[place], SUM, y, "s4"),
+            row(total[position], SUM, y, "s4"),
             label("→", OUT - 12, y + 11, "s5"),
-            row(dropped[place], OUT, y, "s5"),
+            row(dropped[position], OUT, y, "s5"),
         ]
     steps = "".join(f'<li class="step{n}">{s}</li>' for n, s in enumerate(STEPS, 1))
     return (
