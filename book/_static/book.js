@@ -1,11 +1,11 @@
-/* A table or picture wider than its place is scrolled by keys too. */
+/* A table, formula or picture wider than its place is scrolled by keys too. */
 const scrolled = (() => {
   const mark = (box) => {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   };
   const sizes = new ResizeObserver((seen) => seen.forEach((s) => mark(s.target)));
-  const boxes = ".pst-scrollable-table-container, .book-figure, .widget-still, .widget-html-content";
+  const boxes = ".pst-scrollable-table-container, div.math, .book-figure, .widget-still, .widget-html-content";
   return () => document.querySelectorAll(boxes).forEach((box) => sizes.observe(box));
 })();
 document.addEventListener("DOMContentLoaded", scrolled);
