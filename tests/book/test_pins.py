@@ -38,7 +38,7 @@ def installed():
     # Of site-packages alone: importing setuptools adds what it brings to the path.
     path = [sysconfig.get_path("purelib")]
     return {
-        canonicalize_name(one.name): (one.version, one.metadata["Requires-Python"])
+        canonicalize_name(one.name): (one.version, one.metadata.get("Requires-Python"))
         for one in distributions(path=path)
     }
 
