@@ -67,7 +67,6 @@ def test_hugging_face():
 
 
 # x-transformers imports what uses torch.jit
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_x_transformers():
     pytest.importorskip("x_transformers")
     report = check_contract(XTransformersInputPath, compile=False)

@@ -192,8 +192,6 @@ def test_second_derivatives():
     assert torch.autograd.gradgradcheck(drop, x)
 
 
-# torch warns of its own torch.jit here
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_forward_mode():
     x, tangent = torch.randn(10), torch.randn(10)
     with torch.autograd.forward_ad.dual_level():
@@ -321,8 +319,6 @@ def test_torch_takes_vmap(randomness, cut):
     assert torch.equal(zero, zero[:1].expand_as(zero)) == (randomness == "same")
 
 
-# torch warns of its own torch.jit here
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_torch_takes_grad_and_jacobians(cut):
     x = torch.ones(6)
     grad = torch.func.grad(lambda x: Dropout(0.5)(x).sum())(x)

@@ -96,8 +96,6 @@ def test_per_sample_gradients(emb, train):
     ]
 
 
-# torch warns of its own torch.jit here
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("name", ["token_embeddings", "position_embeddings"])
 def test_a_batch_of_tables(emb, name):
     """vmap over one table only: the sum cannot be written into unbatched rows."""
@@ -145,8 +143,7 @@ COUNTS_FROM_THE_END = pytest.mark.xfail(
 )
 
 
-# torch warns of its own torch.jit here, 2.6 of a cache that it leaves out
-@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+# 2.6 warns of a cache that it leaves out
 @pytest.mark.filterwarnings("ignore:Skipping serialization:UserWarning")
 @pytest.mark.parametrize(
     "backend, bad",
@@ -175,8 +172,6 @@ def test_symbolic_trace_is_told_of_export(emb):
     assert "wrap them" not in message
 
 
-# torch warns of its own torch.jit here
-@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 def test_script_gets_no_advice_of_ours(emb):
     """pytorch/pytorch#51803: TorchScript's own error, about its own limit."""
     with pytest.raises(Exception) as caught:
@@ -185,8 +180,7 @@ def test_script_gets_no_advice_of_ours(emb):
     assert "wrap them" not in str(caught.value)
 
 
-# torch warns of its own torch.jit here, and of what tracing cannot see
-@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+# torch warns of what tracing cannot see
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 def test_traced_positions_are_not_the_example_s(emb):
     """pytorch/pytorch#31141: a trace remembered what the example had. Use export."""

@@ -162,8 +162,6 @@ def test_a_mode_that_sees_each_operation(emb, mode):
     assert taken(emb) is True
 
 
-# torch warns of its own torch.jit here
-@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("capture", ["vmap", "grad", "trace", "compile", "export"])
 def test_code_that_is_captured(emb, capture):
     told = []
