@@ -4,6 +4,7 @@
 # make lint      faults, format, types
 # make pins      requirements.txt -> constraints.txt, for all promised Pythons
 # make portable  stored outputs under other instruction sets and thread counts
+# make colab     every chapter alone, with the versions that Colab has
 # make lighthouse  the site's speed and reach, scored; needs a network once
 PYTHON ?= python3
 PORT ?= 8000
@@ -16,7 +17,7 @@ PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycac
 	$(wildcard src/*/*.py benchmarks/*.json)
 BUILT = _build/html/.built
 
-.PHONY: book pins lint test test-layer test-matrix portable lighthouse serve sync execute env clean
+.PHONY: book pins lint test test-layer test-matrix portable colab lighthouse serve sync execute env clean
 
 book: $(BUILT)
 	@$(PY) tools/pages.py open
@@ -40,6 +41,9 @@ test-matrix: env
 portable: env
 	ATEN_CPU_CAPABILITY=default BOOK_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadfile $(NBVAL) notebooks
 	ATEN_CPU_CAPABILITY=avx2 BOOK_THREADS=2 $(PY) -m pytest -q -n 2 --dist loadfile $(NBVAL) notebooks
+
+colab: env
+	@$(PY) tools/colab.py $(NB)
 
 lighthouse: $(BUILT)
 	@$(PY) benchmarks/lighthouse.py
