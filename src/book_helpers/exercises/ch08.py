@@ -3,175 +3,181 @@
 import torch
 from torch.nn import functional as F
 
-from book_helpers.exercises import call, chosen, exercise, expect
+from book_helpers.exercises import (
+    call,
+    chosen,
+    exercise,
+    expect,
+    number_of,
+    tensor_of,
+    unchanged,
+)
+from book_helpers.tokenizer import gpt2_tokenizer
+from book_helpers.whisper import load_whisper_tables
+
+LINE = " We know what we are, but know not what we may be"
 
 
 @exercise("8.1")
 def check_8_1(answer):
-    letters = chosen(answer, "abcdefg")
+    letters = chosen(answer, "abcdef")
     expect(
         "a" not in letters,
-        "(a) The gradient of an absent row is zero, and SGD remembers nothing.",
-    )
-    expect(
-        "b" in letters,
-        "(b) A tied row is a candidate for every place: the softmax pushes it.",
-    )
-    expect(
-        "c" in letters,
-        "(c) Adam's running means still hold the last batch.",
+        "(a) With 16 columns the best of 999 rivals still scores higher than the own "
+        "row about as often as not.",
     )
     expect(
         "d" not in letters,
-        "(d) Adam's means are zero as long as no gradient ever came.",
+        "(d) Thirty times as large, the position drowns the token: width helps, but "
+        "its root is all that it gains on a ratio.",
     )
     expect(
-        "e" in letters,
-        "(e) AdamW shrinks every row in every step, used or not.",
+        "e" not in letters,
+        "(e) The positions are whispered, and 256 columns are not enough to hear them.",
     )
-    expect("f" in letters, "(f) Momentum is a memory too: it goes on moving the row.")
+    expect("b" in letters, "(b) With 64 columns both were read in the chapter.")
     expect(
-        "g" not in letters,
-        "(g) SparseAdam touches the rows that the gradient holds, and no other.",
+        "c" in letters,
+        "(c) Twice as large was safe with 256 columns; 768 only make it safer.",
     )
-    return "A memory, a decay or a tie: one of the three must be there."
-
-
-def ids(result, k):
-    """The result as a list of k ids, or tell the reader."""
-    if isinstance(result, torch.Tensor):
-        expect(
-            not result.is_floating_point(),
-            "Return the ids of the neighbours, not their cosines.",
-        )
-        result = result.tolist()
     expect(
-        isinstance(result, (list, tuple)),
-        f"Return k ids, not {type(result).__name__}.",
+        "f" in letters,
+        "(f) This is a concatenation: each part has 64 columns to itself, and the "
+        "other adds nothing to its scores.",
     )
-    result = [int(i) for i in result]
-    expect(len(result) == k, f"Asked were {k} ids, there are {len(result)}.")
-    return result
+    return "Long enough, and about equally loud. Side by side counts as a sum."
 
 
-def ranked(rows, i, *, unit=True):
-    """All ids but `i` by their product with row `i`, largest first."""
-    if unit:
-        rows = F.normalize(rows, dim=1)
-    order = (rows @ rows[i]).argsort(descending=True).tolist()
-    order.remove(i)
-    return order
+def message():
+    """The shuffled sums of exercise 8.2: (seq_len, 384) float32."""
+    token_ids, token_rows, position_rows = load_whisper_tables()
+    ids = torch.tensor(gpt2_tokenizer().encode(LINE))  # (seq_len,)
+    sums = token_rows[torch.searchsorted(token_ids, ids)]  # (seq_len, 384)
+    sums = sums + position_rows[: len(ids)]
+    rng = torch.Generator().manual_seed(1)
+    return sums[torch.randperm(len(ids), generator=rng)]
 
 
 @exercise("8.2")
-def check_8_2(neighbours):
-    rng = torch.Generator().manual_seed(4)
-    length = torch.rand(40, 1, generator=rng, dtype=torch.float64) * 3 + 0.2
-    table = torch.randn(40, 6, generator=rng, dtype=torch.float64) * length
-    table += torch.randn(6, generator=rng, dtype=torch.float64)
-    before, i, k = table.clone(), 11, 5
-    found = ids(call(neighbours, table, i, k), k)
+def check_8_2(answer):
+    if isinstance(answer, (list, tuple)) and all(isinstance(w, str) for w in answer):
+        answer = "".join(answer)
     expect(
-        torch.equal(table, before),
-        "The table has changed. Subtract the mean into a new tensor.",
+        isinstance(answer, str),
+        f"Give the text, not {type(answer).__name__}: tokenizer.decode() makes it of "
+        "a list of GPT-2's ids.",
     )
-    expect(i not in found, "The row itself is among its neighbours. Leave it out.")
-    centred = table - table.mean(dim=0)
-    right = ranked(centred, i)
-    expect(
-        found != ranked(table, i)[:k],
-        "Those are the neighbours with the mean row left in. Take it off first.",
-    )
-    expect(
-        found != ranked(table - table.mean(dim=1, keepdim=True), i)[:k],
-        "You took the mean of each row. The mean row is the mean over the rows: dim=0.",
-    )
-    expect(
-        found != ranked(centred, i, unit=False)[:k],
-        "Those are the largest products. For a cosine both rows must have length 1.",
-    )
-    expect(
-        found != right[::-1][:k],
-        "Those are the farthest rows. The nearest have the largest cosine.",
-    )
-    distance = (centred - centred[i]).norm(dim=1).argsort().tolist()
-    expect(
-        found != distance[1 : k + 1],
-        "Those are the nearest by distance. Asked was the cosine.",
-    )
-    expect(
-        found == right[:k] or set(found) != set(right[:k]),
-        "The right ids in another order: the nearest comes first.",
-    )
-    expect(found == right[:k], f"Row {i} has the neighbours {right[:k]}, not {found}.")
-    for i, k in ((0, 1), (39, 7)):
-        found = ids(call(neighbours, table, i, k), k)
+    said, wanted = answer.split(), LINE.split()
+    expect(said, "That is an empty text.")
+    if said != wanted and sorted(said) == sorted(wanted):
         expect(
-            found == ranked(centred, i)[:k],
-            f"Right for row 11, wrong for row {i} with k = {k}.",
+            False,
+            "These are the right words in another order. The position rows say which "
+            "sum comes first: argsort() of the positions gives the order.",
         )
-    return "Off with the mean, then the angle."
+    common = len(set(said) & set(wanted))
+    expect(
+        common > 0,
+        "Not one word of the line is in it. A row of token_rows belongs to the id in "
+        "token_ids at the same index; the index itself is no id of GPT-2.",
+    )
+    expect(
+        said == wanted,
+        f"{common} of the {len(set(wanted))} words are right. Take the nearest row, "
+        "not the largest dot product.",
+    )
+    return "Ophelia, in the fourth act."
 
 
 @exercise("8.3")
-def check_8_3(pull_on):
-    rng = torch.Generator().manual_seed(5)
-    head = torch.randn(9, 4, generator=rng, dtype=torch.float64)
-    streams = torch.randn(12, 4, generator=rng, dtype=torch.float64)
-    targets = torch.tensor([3, 1, 3, 0, 8, 7, 3, 2, 2, 5, 1, 6])
-    v = 3
-    result = call(pull_on, head, streams, targets, v)
-    expect(
-        isinstance(result, torch.Tensor),
-        f"Return a tensor, not {type(result).__name__}.",
-    )
-    expect(
-        result.shape == (4,),
-        f"The shape is {tuple(result.shape)}, asked was (d,) = (4,). Sum over the "
-        "places.",
-    )
-    logits = streams @ head.T
-    p, hit = logits.softmax(dim=1)[:, v], (targets == v).double()
-
-    def near(value):
-        return torch.allclose(result.double(), value)
-
-    right = (p - hit) @ streams / 12
-    expect(
-        not near(-right),
-        "The sign: that is the way the row goes, the gradient points against it.",
-    )
-    expect(
-        not near(12 * right),
-        "The loss is a mean: divide by the number of places.",
-    )
-    expect(
-        not near(p @ streams / 12),
-        "The places where v is the right answer are missing: there it is p - 1.",
-    )
-    expect(
-        not near(-hit @ streams / 12),
-        "That is the pull of the right answers. The softmax also pushes, at every "
-        "place.",
-    )
-    expect(
-        not near((p - hit)[hit.bool()] @ streams[hit.bool()] / 12),
-        "Those are the places where v is right. At all others the gradient is p h.",
-    )
-    expect(
-        not near((logits[:, v] - hit) @ streams / 12),
-        "A logit is no probability: softmax over the vocabulary first.",
-    )
-    expect(
-        not near((logits.softmax(dim=0)[:, v] - hit) @ streams / 12),
-        "The softmax runs over the vocabulary, dim=1, not over the places.",
-    )
-    expect(near(right), "Autograd gives another gradient. At each place: (p - y) h.")
-    for v in (4, 8):
-        leaf = head.clone().requires_grad_()
-        F.cross_entropy(streams @ leaf.T, targets).backward()
+def check_8_3(nearest_row):
+    for n, rows, columns in ((200, 900, 8), (7, 50, 16), (1, 3, 2)):
+        lengths = torch.rand(rows, 1, dtype=torch.float64) * 3 + 0.2
+        table = torch.randn(rows, columns, dtype=torch.float64) * lengths
+        sums = torch.randn(n, columns, dtype=torch.float64) * 2
+        before = sums.clone(), table.clone()
+        result = tensor_of(call(nearest_row, sums, table))
+        unchanged(before[0], sums, "the sums")
+        unchanged(before[1], table, "the table")
         expect(
-            torch.allclose(call(pull_on, head, streams, targets, v), leaf.grad[v]),
-            f"Right for row 3, wrong for row {v}.",
+            result.shape == (n,),
+            f"For {n} sums return {n} indices, not a tensor of shape "
+            f"{tuple(result.shape)}.",
         )
-    return "Row 4 was never the answer, and is pushed all the same."
+        right = torch.cdist(sums, table).argmin(dim=1)
+        far = torch.cdist(sums, table).argmax(dim=1)
+        dots = sums @ table.T
+        squares = table.square().sum(dim=1)
+        slips = {
+            "That is the plain dot product: long rows win. The squared distance is "
+            "s·s - 2 s·r + r·r.": dots.argmax(dim=1),
+            "That is the *farthest* row: a distance wants argmin.": far,
+            "You took off the whole r·r. In s·s - 2 s·r + r·r the product counts "
+            "twice, so take off half.": (dots - squares).argmax(dim=1),
+            "The rows' lengths are taken out, so this asks for the direction alone. "
+            "The nearest row depends on its length too.": (
+                sums @ F.normalize(table).T
+            ).argmax(dim=1),
+            "Half of the length is taken off, not half of its square.": (
+                dots - squares.sqrt() / 2
+            ).argmax(dim=1),
+            "The sign of the correction is turned: a longer row must lose.": (
+                dots + squares / 2
+            ).argmax(dim=1),
+        }
+        for hint, slip in slips.items():
+            if not torch.equal(slip, right):
+                expect(not torch.equal(result, slip), hint)
+        expect(
+            torch.equal(result, right),
+            f"{int((result == right).sum())} of {n} are the nearest row. What is left "
+            "of s·s - 2 s·r + r·r when only r may change?",
+        )
+    return "One matrix product, and long rows no longer win."
+
+
+@exercise("8.4")
+def check_8_4(position_share):
+    for vocab_size, d_model in ((37000, 512), (8000, 512), (50257, 768), (11, 512)):
+        token = 2 / (vocab_size + d_model) * d_model
+        right = 0.5 / (token + 0.5)
+        share = number_of(call(position_share, vocab_size, d_model))
+        where = f"for {vocab_size} tokens and {d_model} columns"
+
+        def close(value, share=share):
+            return abs(share - value) < 2e-3 * abs(value)
+
+        if close(right):
+            continue
+        expect(not close(100 * right), "That is in percent; give it between 0 and 1.")
+        expect(not close(1 - right), f"That is the token's share {where}.")
+        expect(
+            not close(0.5 / (0.5 + token / d_model)),
+            "The factor √d is missing: it multiplies the variance by d.",
+        )
+        expect(
+            not close(0.5 / (0.5 + token * d_model)),
+            "The rows are multiplied by √d, so their mean square by d, once.",
+        )
+        expect(
+            not close(0.5 / (0.5 + token / d_model**0.5)),
+            "A factor on the rows enters their mean square as its square: d, not √d.",
+        )
+        expect(
+            not close(0.5**0.5 / (0.5**0.5 + token**0.5)),
+            "The share is one of mean squares, not of standard deviations.",
+        )
+        expect(
+            not close(1 / (1 + token)),
+            "The mean square of a sine is 1/2, not 1.",
+        )
+        expect(
+            not close(0.5 / token),
+            "That is position by token. The share is position by both together.",
+        )
+        expect(
+            not close(0.5 / (0.5 + token / 3)),
+            "2 / (rows + columns) is the variance; the uniform's third is in it.",
+        )
+        expect(False, f"The share is {right:.3f} {where}, yours {share:.3f}.")
+    return "The smaller the vocabulary, the louder Xavier makes its tokens."

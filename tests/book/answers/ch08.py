@@ -3,178 +3,96 @@
 import torch
 from torch.nn import functional as F
 
-
-def cosine(table, i):
-    rows = F.normalize(table - table.mean(dim=0), dim=1)
-    return rows @ rows[i]
+LINE = "We know what we are, but know not what we may be"
 
 
-def neighbours(table, i, k):
-    near = cosine(table, i)
-    near[i] = -2
-    return near.topk(k).indices
+def by_distance(sums, table):
+    return torch.cdist(sums, table).argmin(dim=1)
 
 
-def by_sorting(table, i, k):
-    near = cosine(table, i).tolist()
-    order = sorted(range(len(near)), key=lambda j: -near[j])
-    return [j for j in order if j != i][:k]
+def by_half_square(sums, table):
+    return (sums @ table.T - table.square().sum(1) / 2).argmax(1)
 
 
-def by_function(table, i, k):
-    rows = table - table.mean(dim=0)
-    near = F.cosine_similarity(rows, rows[i : i + 1])
-    return near.argsort(descending=True)[1 : k + 1]
+def by_loop(sums, table):
+    return [int((table - s).square().sum(1).argmin()) for s in sums]
 
 
-def with_itself(table, i, k):
-    return cosine(table, i).topk(k).indices
+def shifted_in_place(sums, table):
+    result = by_half_square(sums, table)
+    table -= table.mean(0)
+    return result
 
 
-def mean_left_in(table, i, k):
-    rows = F.normalize(table, dim=1)
-    return (rows @ rows[i]).topk(k + 1).indices[1:]
-
-
-def mean_of_each_row(table, i, k):
-    rows = F.normalize(table - table.mean(dim=1, keepdim=True), dim=1)
-    return (rows @ rows[i]).topk(k + 1).indices[1:]
-
-
-def products(table, i, k):
-    rows = table - table.mean(dim=0)
-    near = rows @ rows[i]
-    near[i] = -torch.inf
-    return near.topk(k).indices
-
-
-def farthest(table, i, k):
-    return cosine(table, i).topk(k, largest=False).indices
-
-
-def by_distance(table, i, k):
-    return (table - table[i]).norm(dim=1).topk(k + 1, largest=False).indices[1:]
-
-
-def reversed_order(table, i, k):
-    return neighbours(table, i, k).flip(0)
-
-
-def values(table, i, k):
-    return cosine(table, i).topk(k + 1).values[1:]
-
-
-def in_place(table, i, k):
-    table -= table.mean(dim=0)
-    return neighbours(table, i, k)
-
-
-def always_five(table, i, k):
-    return neighbours(table, 11, 5)[:k] if k <= 5 else neighbours(table, 11, k)
-
-
-def parts(head, streams, targets, v):
-    p = (streams @ head.T).softmax(dim=1)[:, v]
-    return p, (targets == v).to(p.dtype)
-
-
-def pull_on(head, streams, targets, v):
-    p, y = parts(head, streams, targets, v)
-    return (p - y) @ streams / len(streams)
-
-
-def by_whole_matrix(head, streams, targets, v):
-    p = (streams @ head.T).softmax(dim=1)
-    p[torch.arange(len(targets)), targets] -= 1
-    return (p.T @ streams / len(targets))[v]
-
-
-def by_loop(head, streams, targets, v):
-    total = torch.zeros_like(streams[0])
-    for h, target in zip(streams, targets, strict=True):
-        p = (head @ h).softmax(dim=0)[v]
-        total = total + (p - (target == v).to(p.dtype)) * h
-    return total / len(targets)
-
-
-def only_where_right(head, streams, targets, v):
-    p, y = parts(head, streams, targets, v)
-    return ((p - y) * y) @ streams / len(streams)
-
-
-def with_logits(head, streams, targets, v):
-    _, y = parts(head, streams, targets, v)
-    return ((streams @ head.T)[:, v] - y) @ streams / len(streams)
-
-
-def over_places(head, streams, targets, v):
-    _, y = parts(head, streams, targets, v)
-    return ((streams @ head.T).softmax(dim=0)[:, v] - y) @ streams / len(streams)
-
-
-def not_summed(head, streams, targets, v):
-    p, y = parts(head, streams, targets, v)
-    return (p - y)[:, None] * streams / len(streams)
-
-
-def no_target(head, streams, targets, v):
-    p, _ = parts(head, streams, targets, v)
-    return p @ streams / len(streams)
-
-
-def no_push(head, streams, targets, v):
-    _, y = parts(head, streams, targets, v)
-    return -y @ streams / len(streams)
-
-
-def row_three(head, streams, targets, v):
-    return pull_on(head, streams, targets, 3)
+def share(vocab_size, d_model):
+    token = 2 * d_model / (vocab_size + d_model)
+    return 0.5 / (token + 0.5)
 
 
 WRONG = {
     "8.1": [
-        ("bcef", "set of letters"),
-        ({"b", "h"}, "Only the letters"),
-        ({"a", "b", "c", "e", "f"}, "(a) The gradient"),
-        ({"c", "e", "f"}, "(b) A tied row"),
-        ({"b", "e", "f"}, "(c) Adam's running means"),
-        ({"b", "c", "d", "e", "f"}, "(d) Adam's means"),
-        ({"b", "c", "f"}, "(e) AdamW"),
-        ({"b", "c", "e"}, "(f) Momentum"),
-        ({"b", "c", "e", "f", "g"}, "(g) SparseAdam"),
+        ("bcf", "Give a set of letters"),
+        ({"a", "b", "c", "f"}, "(a) With 16 columns"),
+        ({"b", "c", "d", "f"}, "(d) Thirty times"),
+        ({"b", "c", "e", "f"}, "(e) The positions are whispered"),
+        ({"c", "f"}, "(b) With 64 columns"),
+        ({"b", "f"}, "(c) Twice as large"),
+        ({"b", "c"}, "(f) This is a concatenation"),
     ],
     "8.2": [
-        (values, "not their cosines"),
-        (lambda table, i, k: 3, "not int"),
-        (lambda table, i, k: neighbours(table, i, k + 1), "there are 6"),
-        (in_place, "The table has changed"),
-        (with_itself, "among its neighbours"),
-        (mean_left_in, "mean row left in"),
-        (mean_of_each_row, "mean of each row"),
-        (products, "largest products"),
-        (farthest, "farthest rows"),
-        (by_distance, "nearest by distance"),
-        (reversed_order, "in another order"),
-        (lambda table, i, k: list(range(k)), "has the neighbours"),
-        (always_five, "wrong for row 0"),
+        (42, "Give the text, not int"),
+        ([3, 4], "Give the text, not list"),
+        ("  ", "empty text"),
+        (" be may we what not know but are, we what know We", "in another order"),
+        ("cat dog", "Not one word"),
+        (" We know what we are, but know not what we can be", "8 of the 9"),
     ],
     "8.3": [
-        (lambda *a: 0.5, "Return a tensor, not float"),
-        (not_summed, "Sum over the places"),
-        (lambda *a: -pull_on(*a), "The sign"),
-        (lambda *a: 12 * pull_on(*a), "divide by the number"),
-        (no_target, "there it is p - 1"),
-        (no_push, "also pushes"),
-        (only_where_right, "At all others"),
-        (with_logits, "no probability"),
-        (over_places, "not over the places"),
-        (lambda *a: pull_on(*a) + 1, "another gradient"),
-        (row_three, "wrong for row 4"),
+        (lambda sums, table: None, "Return a tensor"),
+        (lambda sums, table: (sums @ table.T).max(), "return 200 indices"),
+        (lambda sums, table: (sums @ table.T).argmax(1), "plain dot product"),
+        (lambda sums, table: torch.cdist(sums, table).argmax(1), "farthest"),
+        (
+            lambda sums, table: (sums @ table.T - table.square().sum(1)).argmax(1),
+            "take off half",
+        ),
+        (
+            lambda sums, table: (sums @ F.normalize(table).T).argmax(1),
+            "direction alone",
+        ),
+        (
+            lambda sums, table: (sums @ table.T - table.norm(dim=1) / 2).argmax(1),
+            "not half of its square",
+        ),
+        (
+            lambda sums, table: (sums @ table.T + table.square().sum(1) / 2).argmax(1),
+            "must lose",
+        ),
+        (shifted_in_place, "changed the table"),
+        (lambda sums, table: torch.zeros(len(sums)), "are the nearest row"),
+    ],
+    "8.4": [
+        (lambda v, d: 100 * share(v, d), "in percent"),
+        (lambda v, d: 1 - share(v, d), "token's share"),
+        (lambda v, d: 0.5 / (0.5 + 2 / (v + d)), "is missing"),
+        (lambda v, d: 0.5 / (0.5 + 2 * d * d / (v + d)), "once"),
+        (lambda v, d: 0.5 / (0.5 + 2 * d**0.5 / (v + d)), "not √d"),
+        (lambda v, d: 0.5**0.5 / (0.5**0.5 + (2 * d / (v + d)) ** 0.5), "not of stand"),
+        (lambda v, d: 1 / (1 + 2 * d / (v + d)), "not 1"),
+        (lambda v, d: 0.5 * (v + d) / (2 * d), "by both together"),
+        (lambda v, d: 0.5 / (0.5 + 2 * d / (v + d) / 3), "third is in it"),
+        (lambda v, d: 0.948, "yours 0.948"),
+        (lambda v, d: "much", "number"),
     ],
 }
 
 RIGHT = {
-    "8.1": [{"b", "c", "e", "f"}, frozenset("bcef"), {"(b)", "C", "e)", " f"}],
-    "8.2": [neighbours, by_sorting, by_function],
-    "8.3": [pull_on, by_whole_matrix, by_loop],
+    "8.1": [{"b", "c", "f"}, frozenset("bcf"), {"(b)", "C", "f"}],
+    "8.2": [" " + LINE, LINE + "\n", [" " + word for word in LINE.split()]],
+    "8.3": [by_distance, by_half_square, by_loop],
+    "8.4": [
+        share,
+        lambda v, d: torch.tensor(share(v, d)),
+        lambda v, d: round(share(v, d), 4),
+    ],
 }
