@@ -12,10 +12,12 @@ from chapter import ROOT, VIEW, chapters, has
 from pages import HTML, Host, build, chromium, server
 from playwright.sync_api import sync_playwright
 
+OLD = Host.config["sphinx"]["config"]["redirects"]  # address -> page beside it
 PAGES = sorted(
     str(p.relative_to(HTML))
     for p in HTML.glob("*/*.html")
     if not p.parent.name.startswith("_")
+    and str(p.relative_to(HTML).with_suffix("")) not in OLD
 )
 CHAPTERS = [f"{chapter.page}.html" for chapter in chapters()]
 SLIDERS = [

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
-from browsing import AXE, CHAPTERS, PAGES, by_http_and_from_a_file, wake
+from browsing import AXE, CHAPTERS, OLD, PAGES, by_http_and_from_a_file, wake
 from chapter import ROOT, chapters
 from pages import HTML, Host
 
@@ -234,6 +234,14 @@ def test_the_claims_page_lists_every_claim_and_what_it_printed():
     for page, anchor in found:
         assert links.count(f"../{page}.html#{anchor}") == 1, anchor
     assert text.count('class="claim-item docutils container"') == len(found)
+
+
+@by_http_and_from_a_file
+@pytest.mark.parametrize("address", OLD)
+def test_an_old_address_leads_to_the_page_that_moved(visit, address, base):
+    page = visit(f"{address}.html#exercises", base=base)
+    page.wait_for_url(f"**/{OLD[address]}#exercises")
+    assert page.locator("h1").count() == 1
 
 
 def test_shared_links_have_a_title_a_sentence_and_a_card():
