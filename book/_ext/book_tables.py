@@ -110,13 +110,17 @@ def time(minutes):
 
 
 class ReadingTimes(FromNotebooks):
-    """Its own text, with the minutes of a path for {short}, {main} and {all}."""
+    """Its own text, with the minutes of a path for {short}, {main} and {all}.
+
+    The short one goes through the chapters that build a file.
+    """
 
     has_content = True
 
     def run(self):
         found = self.chapters()
-        short = sum(words(chapter.gist) for chapter in found) / WORDS_A_MINUTE
+        built = [chapter for chapter in found if chapter.file_lines()]
+        short = sum(words(chapter.gist) for chapter in built) / WORDS_A_MINUTE
         main, deeper = (
             sum(chapter.minutes(lane) for chapter in found) for lane in (MAIN, DEEPER)
         )

