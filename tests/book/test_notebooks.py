@@ -23,7 +23,7 @@ from chapter import (
 )
 
 # Chapters of the first edition, and what holds for them still. It shrinks.
-OLD_FORM = {"10_what_a_table_learns"}
+OLD_FORM = set()
 # Cells whose output is not compared, and why. It grows with a reason only.
 LEFT = {
     "05_dropout": 1,  # times, as shares of nn.Dropout's

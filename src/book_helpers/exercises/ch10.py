@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from book_helpers.exercises import call, chosen, exercise, expect
+from book_helpers.exercises import Wrong, call, chosen, exercise, expect, tensor_of
 
 
 @exercise("10.1")
@@ -15,7 +15,7 @@ def check_10_1(answer):
     )
     expect(
         "b" in letters,
-        "(b) A tied row is a candidate for every place: the softmax pushes it.",
+        "(b) A tied row is a candidate at every position: the softmax pushes it.",
     )
     expect(
         "c" in letters,
@@ -39,18 +39,14 @@ def check_10_1(answer):
 
 def ids(result, k):
     """The result as a list of k ids, or tell the reader."""
-    if isinstance(result, torch.Tensor):
-        expect(
-            not result.is_floating_point(),
-            "Return the ids of the neighbours, not their cosines.",
-        )
-        result = result.tolist()
+    result = tensor_of(result)
     expect(
-        isinstance(result, (list, tuple)),
-        f"Return k ids, not {type(result).__name__}.",
+        not result.is_floating_point(),
+        "Return the ids of the neighbours, not their cosines.",
     )
-    result = [int(i) for i in result]
-    expect(len(result) == k, f"Asked were {k} ids, there are {len(result)}.")
+    expect(result.dim() == 1, f"Return k ids, not a tensor of {result.dim()} axes.")
+    result = result.tolist()
+    expect(len(result) == k, f"Asked for were {k} ids, there are {len(result)}.")
     return result
 
 
@@ -65,7 +61,7 @@ def ranked(rows, i, *, unit=True):
 
 @exercise("10.2")
 def check_10_2(neighbours):
-    rng = torch.Generator().manual_seed(4)
+    rng = torch.Generator().manual_seed(19)
     length = torch.rand(40, 1, generator=rng, dtype=torch.float64) * 3 + 0.2
     table = torch.randn(40, 6, generator=rng, dtype=torch.float64) * length
     table += torch.randn(6, generator=rng, dtype=torch.float64)
@@ -82,6 +78,12 @@ def check_10_2(neighbours):
         found != ranked(table, i)[:k],
         "Those are the neighbours with the mean row left in. Take it off first.",
     )
+    units = F.normalize(table, dim=1)
+    expect(
+        found != ranked(units - units.mean(dim=0), i)[:k],
+        "You brought the rows to one length before the mean was taken off. Take it "
+        "off first: it is the mean of the table's rows as they are.",
+    )
     expect(
         found != ranked(table - table.mean(dim=1, keepdim=True), i)[:k],
         "You took the mean of each row. The mean row is the mean over the rows: dim=0.",
@@ -97,7 +99,7 @@ def check_10_2(neighbours):
     distance = (centred - centred[i]).norm(dim=1).argsort().tolist()
     expect(
         found != distance[1 : k + 1],
-        "Those are the nearest by distance. Asked was the cosine.",
+        "Those are the nearest by distance. The cosine was asked for.",
     )
     expect(
         found == right[:k] or set(found) != set(right[:k]),
@@ -120,15 +122,23 @@ def check_10_3(pull_on):
     streams = torch.randn(12, 4, generator=rng, dtype=torch.float64)
     targets = torch.tensor([3, 1, 3, 0, 8, 7, 3, 2, 2, 5, 1, 6])
     v = 3
-    result = call(pull_on, head, streams, targets, v)
+    try:
+        result = call(pull_on, head, streams, targets, v)
+    except RuntimeError as error:
+        if "bool" not in str(error):
+            raise
+        raise Wrong(
+            "A tensor of True and False cannot be subtracted. Turn `targets == v` "
+            "into numbers first: .to(p.dtype) or .double()."
+        ) from None
     expect(
         isinstance(result, torch.Tensor),
         f"Return a tensor, not {type(result).__name__}.",
     )
     expect(
         result.shape == (4,),
-        f"The shape is {tuple(result.shape)}, asked was (d,) = (4,). Sum over the "
-        "places.",
+        f"The shape is {tuple(result.shape)}, wanted is (d,) = (4,). Sum over the "
+        "positions.",
     )
     logits = streams @ head.T
     p, hit = logits.softmax(dim=1)[:, v], (targets == v).double()
@@ -143,20 +153,28 @@ def check_10_3(pull_on):
     )
     expect(
         not near(12 * right),
-        "The loss is a mean: divide by the number of places.",
+        "The loss is a mean: divide by the number of positions.",
     )
     expect(
         not near(p @ streams / 12),
-        "The places where v is the right answer are missing: there it is p - 1.",
+        "The positions where v is the right answer are missing: there it is p - 1.",
     )
     expect(
         not near(-hit @ streams / 12),
         "That is the pull of the right answers. The softmax also pushes, at every "
-        "place.",
+        "position.",
     )
     expect(
         not near((p - hit)[hit.bool()] @ streams[hit.bool()] / 12),
-        "Those are the places where v is right. At all others the gradient is p h.",
+        "Those are the positions where v is right. At all others the gradient is p h.",
+    )
+    expect(
+        not near((p - hit)[hit.bool()] @ streams[hit.bool()] / hit.sum()),
+        "That is a mean over the positions where v is right. All n count.",
+    )
+    expect(
+        not near((p - hit) @ streams / len(head)),
+        "Divided by the number of tokens. The loss is a mean over the n positions.",
     )
     expect(
         not near((logits[:, v] - hit) @ streams / 12),
@@ -164,9 +182,9 @@ def check_10_3(pull_on):
     )
     expect(
         not near((logits.softmax(dim=0)[:, v] - hit) @ streams / 12),
-        "The softmax runs over the vocabulary, dim=1, not over the places.",
+        "The softmax runs over the vocabulary, dim=1, not over the positions.",
     )
-    expect(near(right), "Autograd gives another gradient. At each place: (p - y) h.")
+    expect(near(right), "Autograd gives another gradient. At each position: (p - y) h.")
     for v in (4, 8):
         leaf = head.clone().requires_grad_()
         F.cross_entropy(streams @ leaf.T, targets).backward()

@@ -64,6 +64,16 @@ def values(table, i, k):
     return cosine(table, i).topk(k + 1).values[1:]
 
 
+def unit_first(table, i, k):
+    rows = F.normalize(table, dim=1)
+    rows = F.normalize(rows - rows.mean(dim=0), dim=1)
+    return (rows @ rows[i]).topk(k + 1).indices[1:]
+
+
+def in_numpy(table, i, k):
+    return neighbours(table, i, k).numpy()
+
+
 def in_place(table, i, k):
     table -= table.mean(dim=0)
     return neighbours(table, i, k)
@@ -100,6 +110,21 @@ def by_loop(head, streams, targets, v):
 def only_where_right(head, streams, targets, v):
     p, y = parts(head, streams, targets, v)
     return ((p - y) * y) @ streams / len(streams)
+
+
+def mean_where_right(head, streams, targets, v):
+    p, y = parts(head, streams, targets, v)
+    return ((p - y) * y) @ streams / y.sum()
+
+
+def by_vocabulary(head, streams, targets, v):
+    p, y = parts(head, streams, targets, v)
+    return (p - y) @ streams / len(head)
+
+
+def with_bools(head, streams, targets, v):
+    p, _ = parts(head, streams, targets, v)
+    return (p - (targets == v)) @ streams / len(streams)
 
 
 def with_logits(head, streams, targets, v):
@@ -145,7 +170,9 @@ WRONG = {
     ],
     "10.2": [
         (values, "not their cosines"),
-        (lambda table, i, k: 3, "not int"),
+        (lambda table, i, k: None, "Return a tensor"),
+        (lambda table, i, k: 3, "of 0 axes"),
+        (unit_first, "before the mean"),
         (lambda table, i, k: neighbours(table, i, k + 1), "there are 6"),
         (in_place, "The table has changed"),
         (with_itself, "among its neighbours"),
@@ -160,14 +187,17 @@ WRONG = {
     ],
     "10.3": [
         (lambda *a: 0.5, "Return a tensor, not float"),
-        (not_summed, "Sum over the places"),
+        (not_summed, "Sum over the positions"),
         (lambda *a: -pull_on(*a), "The sign"),
         (lambda *a: 12 * pull_on(*a), "divide by the number"),
         (no_target, "there it is p - 1"),
         (no_push, "also pushes"),
         (only_where_right, "At all others"),
+        (mean_where_right, "All n count"),
+        (by_vocabulary, "number of tokens"),
+        (with_bools, "True and False"),
         (with_logits, "no probability"),
-        (over_places, "not over the places"),
+        (over_places, "not over the positions"),
         (lambda *a: pull_on(*a) + 1, "another gradient"),
         (row_three, "wrong for row 4"),
     ],
@@ -175,6 +205,6 @@ WRONG = {
 
 RIGHT = {
     "10.1": [{"b", "c", "e", "f"}, frozenset("bcef"), {"(b)", "C", "e)", " f"}],
-    "10.2": [neighbours, by_sorting, by_function],
+    "10.2": [neighbours, by_sorting, by_function, in_numpy],
     "10.3": [pull_on, by_whole_matrix, by_loop],
 }
