@@ -68,3 +68,28 @@ document.addEventListener("DOMContentLoaded", () => {
   const near = new IntersectionObserver((seen) => { if (seen.some((s) => s.isIntersecting)) load(); }, { rootMargin: "600px" });
   views.forEach((view) => near.observe(view.parentElement));
 });
+
+/* A click on a heading sorts the table, a second one turns the order round. */
+document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll("table.sortable").forEach((table) => {
+    const [head, ...rows] = table.rows;
+    const value = (row, column) => {
+      const cell = row.cells[column];
+      const said = cell.dataset.value ?? cell.textContent;
+      return said !== "" && !isNaN(said) ? Number(said) : said;
+    };
+    [...head.cells].forEach((cell, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...cell.childNodes);
+      cell.append(button);
+      button.addEventListener("click", () => {
+        const turned = cell.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+        [...head.cells].forEach((other) => other.removeAttribute("aria-sort"));
+        cell.setAttribute("aria-sort", turned > 0 ? "ascending" : "descending");
+        rows.sort((a, b) => turned * (value(a, column) > value(b, column) ? 1 : -1));
+        rows.forEach((row) => row.parentElement.append(row));
+      });
+    });
+  });
+});

@@ -229,6 +229,24 @@ def test_the_claims_page_lists_every_claim_and_what_it_printed():
     assert text.count('class="claim-item docutils container"') == len(found)
 
 
+def test_the_table_of_models_is_sorted_by_a_heading(visit):
+    page = visit("notebooks/12_where_the_layer_went.html", width=390)
+    rows = page.locator("table.sortable td:nth-child(2)")
+
+    def shown():
+        return [int(text.replace(",", "")) for text in rows.all_inner_texts()]
+
+    before = shown()
+    button = page.get_by_role("button", name="rows")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert shown() == sorted(before) != before
+    assert page.locator("th[aria-sort=ascending]").inner_text().startswith("rows")
+    button.click()
+    assert shown() == sorted(before, reverse=True)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 @by_http_and_from_a_file
 @pytest.mark.parametrize("old", OLD)
 def test_an_old_address_leads_to_the_page_that_moved(visit, old, base):
