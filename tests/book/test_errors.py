@@ -14,6 +14,7 @@ import pytest
 import torch
 from chapter import ROOT
 from nbclient import NotebookClient
+from safetensors.torch import load_model, save_file, save_model
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
@@ -58,6 +59,21 @@ def layer(**options):
 def backward(emb):
     emb(IDS.to(emb.token_embeddings.weight.device)).sum().backward()
     return emb
+
+
+def tied():
+    """A layer and a head on one table."""
+    emb, head = layer(), nn.Linear(8, 10, bias=False)
+    head.weight = emb.token_embeddings.weight
+    return nn.ModuleDict({"emb": emb, "head": head})
+
+
+def save_the_model(folder):
+    old, new = tied(), tied()
+    save_model(old, folder / "model")
+    load_model(new, folder / "model")
+    assert new["head"].weight is new["emb"].token_embeddings.weight
+    assert torch.equal(new["head"].weight, old["head"].weight)
 
 
 def stepped(make, *, sparse=False, only=None, **options):
@@ -432,6 +448,11 @@ ENTRIES = {
         find_the_names,
     ),
     "weights-only": ([lambda folder: save_and_load(folder, layer())], tensors_only),
+    "shared-memory": (
+        [lambda folder: save_file(tied().state_dict(), folder / "model")],
+        save_the_model,
+    ),
+    "two-units": ([NotHere("chapter 11 raises it, in two processes")], None),
     "sparse-gradients": (
         [
             lambda: stepped(torch.optim.AdamW, sparse=True),
