@@ -100,8 +100,8 @@ def positions_from_mask(mask: Tensor) -> Tensor:
     Raises:
         ValueError: another number of dimensions
 
-    Source: the position_ids of GPT-2 in Hugging Face's generate(), which gives
-    all padding 1.
+    Source: generate() in Hugging Face's transformers, which gives all padding
+    0 (version 4 gave 1).
     """
     if mask.dim() != 2:
         raise ValueError(
