@@ -30,8 +30,6 @@ from torch.nn import functional as F
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/layer"))
 
-from peers import HuggingFaceInputPath, PlainTables, XTransformersInputPath
-
 from embedding_layer import TransformerEmbeddings
 
 # What tells glibc to keep freed memory; elsewhere it does nothing.
@@ -58,6 +56,9 @@ TARGETS = {
 
 def candidates(vocab_size, d_model, max_seq_len):
     """The modules, by name, all with dropout 0.1 and dense gradients."""
+    # Here, since only the processes that measure need transformers.
+    from peers import HuggingFaceInputPath, PlainTables, XTransformersInputPath
+
     sizes = (vocab_size, d_model, max_seq_len, 0.1)
     return {
         BASELINE: PlainTables(*sizes),
