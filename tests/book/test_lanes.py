@@ -26,10 +26,21 @@ def read(visit, specimen_site):
     return read
 
 
+KEPT = "key => { try { return localStorage.getItem(key); } catch { return null; } }"
+
+
 def again(page):
-    """Come back later: the browser writes what was kept a moment after the call."""
-    page.wait_for_timeout(200)
-    page.reload()
+    """Come back later. The browser hands on what was kept a moment after the
+    call, now and then long after it on a busy machine: read the page again
+    until it finds what the last one had.
+    """
+    before = page.evaluate(KEPT, KEY)
+    for _ in range(10):
+        page.wait_for_timeout(200)
+        page.reload()
+        if page.evaluate(KEPT, KEY) == before:
+            return
+    raise AssertionError("what was kept is lost")
 
 
 def is_seen(page, selector):
