@@ -119,3 +119,18 @@ def test_one_hot_ids(emb):
 
 def test_check_token_ids_says_nothing_of_good_ids():
     assert check_token_ids(torch.zeros(0, 0, dtype=torch.int32)) is None
+
+
+@pytest.mark.parametrize(
+    "dtype, largest", [(torch.float16, 2048), (torch.bfloat16, 256)]
+)
+def test_a_dtype_that_may_have_rounded_says_from_where(dtype, largest):
+    """Up to there each whole number has its own value, the next one has not."""
+    whole = torch.arange(largest + 2)  # (largest + 2,)
+    kept = whole.to(dtype).long() == whole
+    assert kept[:-1].all() and not kept[-1]
+    ids = torch.tensor([[3, 797]]).to(dtype)
+    refuses(TypeError, lambda: check_token_ids(ids), f"above {largest} this dtype")
+    with pytest.raises(TypeError) as caught:
+        check_token_ids(ids.float())
+    assert "rounded" not in str(caught.value)

@@ -144,6 +144,18 @@ def check_1_2(to_batch):
         one.shape == (1, 2),
         f"One text must still be a batch: (1, 2), not {tuple(one.shape)}.",
     )
+    three = tensor_of(call(to_batch, ["The dog chased the cat.", "", "The dog"]))
+    expect(
+        three.dtype == torch.int64,
+        f"With an empty text among them the ids are {three.dtype}: a tensor made of "
+        "no numbers is float32.",
+    )
+    rows = [ids + [50256] * (6 - len(ids)) for ids in (long, [], short)]
+    expect(
+        three.tolist() == rows,
+        "With the longest text first, then an empty one, row i is no longer text i, "
+        "filled up to the longest.",
+    )
     return "That batch is ready for a lookup."
 
 

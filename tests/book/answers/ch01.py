@@ -170,6 +170,14 @@ def by_frombuffer(raw, seq_len, vocab_size):
     return ids
 
 
+def shortest_first(texts, pad=50256):
+    return padded(sorted(texts, key=len), pad)
+
+
+def float_if_empty(texts, pad=50256):
+    return padded(texts, pad, torch.int64 if all(texts) else torch.float32)
+
+
 WRONG = {
     "1.1": [
         (HALVES, "Give a pair"),
@@ -191,6 +199,8 @@ WRONG = {
         (lambda t, pad=0: padded(t, 50256), "`pad` is not used"),
         (back, "not (2, 6)"),
         (lambda t, pad=50256: torch.tensor(ids_of(t)), "Fill up the short one"),
+        (shortest_first, "row i is no longer"),
+        (float_if_empty, "made of no numbers"),
         (always_six, "With pad=0 the batch of 1 and 3 ids has the shape (2, 6)"),
     ],
     "1.3": [
