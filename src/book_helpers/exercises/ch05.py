@@ -141,7 +141,7 @@ def check_5_2(answer):
 
 
 class Half(nn.Module):
-    """A model with dropout, a part frozen in eval mode, and a hidden dropout."""
+    """A model with dropout and a part frozen in eval mode."""
 
     def __init__(self):
         super().__init__()
