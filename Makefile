@@ -24,7 +24,7 @@ book: $(BUILT)
 
 test: $(BUILT)
 	@$(PY) tools/vendor.py browser
-	@$(PY) -m pytest -n 2 --dist loadfile $(NBVAL) notebooks tests
+	@$(PY) -m pytest -n 3 --dist loadfile $(NBVAL) notebooks tests
 
 lint: env
 	@$(PY) -m ruff check

@@ -1,4 +1,10 @@
 import pytest
 
 pytest.register_assert_rewrite("browsing")
-from browsing import address, browser, specimen_site, visit  # noqa: E402, F401
+from browsing import (  # noqa: E402, F401
+    address,
+    browser,
+    specimen_folder,
+    specimen_site,
+    visit,
+)

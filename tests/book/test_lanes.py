@@ -2,8 +2,7 @@
 
 import re
 import zipfile
-from pathlib import Path
-from urllib.parse import unquote, urljoin, urlparse
+from urllib.parse import urljoin
 
 import pytest
 import specimen
@@ -24,23 +23,6 @@ def read(visit, specimen_site):
         return visit(PAGE + address, base=specimen_site, **options)
 
     return read
-
-
-KEPT = "key => { try { return localStorage.getItem(key); } catch { return null; } }"
-
-
-def again(page):
-    """Come back later. The browser hands on what was kept a moment after the
-    call, now and then long after it on a busy machine: read the page again
-    until it finds what the last one had.
-    """
-    before = page.evaluate(KEPT, KEY)
-    for _ in range(10):
-        page.wait_for_timeout(200)
-        page.reload()
-        if page.evaluate(KEPT, KEY) == before:
-            return
-    raise AssertionError("what was kept is lost")
 
 
 def is_seen(page, selector):
@@ -182,7 +164,7 @@ def test_a_typed_guess_is_text_and_is_kept(read, typed, told, counted):
         assert progress(page).startswith(f"{counted} of 3 guesses made")
         assert page.evaluate("window.hacked") is None
         assert page.evaluate("document.documentElement.scrollWidth") == 390
-        again(page)
+        page.reload()
 
 
 def test_everything_is_shown_by_one_switch_and_started_over(read):
@@ -194,13 +176,13 @@ def test_everything_is_shown_by_one_switch_and_started_over(read):
         assert not any(is_covered(page, n) for n in (1, 2))
         assert box(page, 1).locator("li").first.is_visible()
         assert page.locator("form.guess:visible").count() == 0
-        again(page)
+        page.reload()
     page.get_by_label("Show everything").uncheck()
     assert is_covered(page, 1) and is_covered(page, 2)
     box(page, 1).get_by_label("7").check()
     box(page, 1).get_by_role("button").click()
     page.get_by_label("Exercise 1.3 done").check()
-    again(page)
+    page.reload()
     assert page.get_by_label("Exercise 1.3 done").is_checked()
     assert progress(page).startswith("1 of 3 guesses made, 1 of 3 exercises done")
     page.get_by_role("button", name="Start over").click()
@@ -208,7 +190,7 @@ def test_everything_is_shown_by_one_switch_and_started_over(read):
         assert progress(page).startswith("0 of 3 guesses made, 0 of 3 exercises done")
         assert is_covered(page, 1) and note(page, 1).text_content() == ""
         assert not page.get_by_label("Exercise 1.3 done").is_checked()
-        again(page)
+        page.reload()
 
 
 @pytest.mark.parametrize(
@@ -228,12 +210,12 @@ def test_everything_is_shown_by_one_switch_and_started_over(read):
 def test_damaged_memory_is_no_memory(read, damaged):
     page = read()
     page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, damaged])
-    again(page)
+    page.reload()
     assert progress(page).startswith("0 of 3 guesses made, 0 of 3 exercises done")
     assert is_covered(page, 1) and is_covered(page, 2)
     box(page, 1).get_by_role("button").click()
     page.get_by_label("Exercise 1.1 done").check()
-    again(page)
+    page.reload()
     assert not is_covered(page, 1)
     assert page.get_by_label("Exercise 1.1 done").is_checked()
 
@@ -248,7 +230,7 @@ def test_a_long_guess_that_was_kept_by_another_hand_is_cut(read):
         localStorage[key] = JSON.stringify(found); }""",
         KEY,
     )
-    again(page)
+    page.reload()
     assert note(page, 1).text_content() == "You guessed: " + ("<b>" * 100)[:200]
 
 
@@ -274,7 +256,7 @@ def test_without_a_memory_the_page_works_for_this_visit(browser, specimen_site, 
     assert progress(page).startswith("1 of 3 guesses made, 1 of 3 exercises done")
     page.get_by_label("Show everything").check()
     assert not is_covered(page, 1)
-    again(page)
+    page.reload()
     assert is_covered(page, 1) and progress(page).startswith("0 of 3")
     page.close()
 
@@ -294,9 +276,9 @@ def test_a_link_into_what_is_covered_uncovers_it(read):
     assert is_at(page, "#claim-1-1")
     assert not is_covered(page, 1) and is_covered(page, 2)
     assert note(page, 1).text_content() == ""
-    again(page)
+    page.reload()
     page.evaluate("history.replaceState(null, '', location.pathname)")
-    again(page)
+    page.reload()
     assert is_covered(page, 1), "a look by a link is not kept"
     page.evaluate("location.hash = 'claim-1-1'")
     assert is_at(page, "#claim-1-1")
@@ -395,9 +377,8 @@ def test_on_paper_nothing_is_covered_or_folded(read):
     assert pages.startswith(b"%PDF")
 
 
-def test_the_e_book_has_neither_folds_nor_covers(specimen_site):
-    folder = Path(unquote(urlparse(specimen_site).path))
-    with zipfile.ZipFile(folder / "embedding-layer.epub") as book:
+def test_the_e_book_has_neither_folds_nor_covers(specimen_folder):
+    with zipfile.ZipFile(specimen_folder / "embedding-layer.epub") as book:
         text = book.read("notebooks/01_days.xhtml").decode()
     for piece in (COVERED, "French week", "Deeper: other weeks", "2 minutes to read"):
         assert text.count(piece) == 1, piece
@@ -432,7 +413,7 @@ def test_a_word_in_another_sense_does_not_lead_to_the_glossary(read):
     assert [link.text_content() for link in links] == ["embedding"]
 
 
-def test_the_head_says_how_long_it_takes(read, specimen_site, tmp_path):
+def test_the_head_says_how_long_it_takes(read, tmp_path):
     chapter = specimen.chapter(tmp_path, specimen.cells())
     page = read()
     told = page.locator("h1 + p.reading").inner_text()

@@ -3,12 +3,16 @@
 from urllib.parse import urljoin
 
 import pytest
-from browsing import CHAPTERS, SLIDERS, by_http_and_from_a_file, uncover, wake
-from pages import Host
+from browsing import CHAPTERS, SLIDERS, uncover, wake
+from pages import HTML, Host
 
 
-@by_http_and_from_a_file
-@pytest.mark.parametrize("page_name", SLIDERS)
+# From a file they come alive by the same scripts: two will do.
+@pytest.mark.parametrize(
+    "page_name, base",
+    [(name, None) for name in SLIDERS]
+    + [(name, f"{HTML.as_uri()}/") for name in (SLIDERS[0], SLIDERS[-1])],
+)
 def test_the_slider_moves_without_a_kernel(visit, page_name, base):
     page = visit(page_name, base=base, scheme="dark")
     still = page.locator(".widget-still")
@@ -180,17 +184,19 @@ def test_a_wrong_address_leads_back(browser, address, wrong):
     page.close()
 
 
-@pytest.mark.parametrize("page_name", CHAPTERS)
-def test_previous_and_next_are_named(visit, page_name):
-    page = visit(page_name)
-    for side in ("left-prev", "right-next"):
+def test_previous_and_next_are_named(visit):
+    """Back from the first chapter, then on, page by page, to behind the last."""
+    page = visit(CHAPTERS[0])
+    walked = []
+    for side in ("left-prev", *["right-next"] * (len(CHAPTERS) + 1)):
         link = page.locator(f".prev-next-footer a.{side}")
         name = link.locator(".prev-next-title").inner_text()
         with page.expect_navigation():
             link.click()
         heading = page.locator("article h1").inner_text()
         assert heading.removesuffix("#").strip() in name
-        page.go_back()
+        walked.append(page.url)
+    assert all(map(str.endswith, walked[1:], CHAPTERS))
 
 
 @pytest.mark.parametrize("page_name", CHAPTERS)
