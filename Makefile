@@ -62,6 +62,7 @@ execute: env
 env:
 	@$(PYTHON) tools/env.py
 	@$(PY) tools/vendor.py
+	@$(PY) tools/live.py
 
 pins:
 	@$(PYTHON) tools/pins.py

@@ -261,7 +261,8 @@ def is_shown(cell):
 
 def words(markdown):
     """How many words there are to read; a formula is one, an address none."""
-    text = re.sub(r"\]\([^)]*\)", "]", markdown)
+    text = re.sub(r"<!--.*?-->", "", markdown)  # e.g. what stands for a widget
+    text = re.sub(r"\]\([^)]*\)", "]", text)
     text = re.sub(r"\$\$.*?\$\$|\$[^$\n]+\$", "formula", text, flags=re.S)
     return sum(bool(re.search(r"\w", word)) for word in text.split())
 

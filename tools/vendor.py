@@ -1,6 +1,6 @@
 """Fetch what the book needs and Python's index does not have.
 
-`vendor.py`: two npm packages that the site serves itself, so that a page asks
+`vendor.py`: three npm packages that the site serves itself, so that a page asks
 nobody else; they go to book/_static/vendor. `vendor.py browser`: a Chromium for
 the tests, on Linux x64; it goes to .venv/browser. Each is pinned by version and
 checksum.
@@ -38,6 +38,14 @@ PACKAGES = [
         ("dist/embed.js", "dist/embed.js.LICENSE.txt", "dist/*.woff2"),
         "5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVzRhG9PTeQsRjF3FUTopvFi"
         "//SABeNz1yp47bCrJ3CQA==",
+    ),
+    (
+        # GPT-2's tokenizer, for "Your own sentence".
+        "gpt-tokenizer@3.4.0",
+        "tokenizer",
+        ("dist/r50k_base.js", "LICENSE"),
+        "wxFLnhIXTDjYebd9A9pGl3e31ZpSypbpIJSOswbgop5jLte/AsZVDvjlbEuVFlsqZixV"
+        "KqbcoNmRlFDf6pz/UQ==",
     ),
 ]
 # Built for machines that have nothing: headless, with the libraries it needs.

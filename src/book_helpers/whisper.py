@@ -24,6 +24,15 @@ class WhisperTables(NamedTuple):
     positions: torch.Tensor
 
 
+def dequantised(data):
+    """The rows as float32, (rows, 384), from bytes, scales, mean and WIDE."""
+    rows = data["token_rows"].astype(np.float32)  # (rows, 384)
+    rows *= data["token_scale"][:, None]
+    rows += data["token_mean"]
+    rows[:, WIDE] = data["token_wide"]
+    return rows
+
+
 def load_whisper_tables():
     """Rows of the token table and the position table of Whisper tiny.en.
 
@@ -42,12 +51,8 @@ def load_whisper_tables():
     """
     path = files("book_helpers") / "data" / "whisper_tiny_en.npz"
     with path.open("rb") as file, np.load(file) as data:
-        rows = data["token_rows"].astype(np.float32)  # (rows, 384)
-        rows *= data["token_scale"][:, None]
-        rows += data["token_mean"]
-        rows[:, WIDE] = data["token_wide"]
         return WhisperTables(
             torch.from_numpy(data["token_ids"].astype(np.int64)),
-            torch.from_numpy(rows),
+            torch.from_numpy(dequantised(data)),
             torch.from_numpy(data["positions"].astype(np.float32)),
         )

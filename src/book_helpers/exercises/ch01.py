@@ -180,6 +180,11 @@ def check_1_3(move_table):
                 f"Your code asks for a token where it does not occur ({error}); some "
                 "tokens are added and some are gone."
             ) from None
+        except IndexError as error:
+            raise Wrong(
+                f"Your code asks for a row that is not there ({error}): the new table "
+                "has a row for each token of `new`, more or fewer than the old one."
+            ) from None
         except RuntimeError as error:
             if "equal size" not in str(error):
                 raise

@@ -46,6 +46,20 @@ def check_share(share, p, n, what):
     )
 
 
+def check_neighbours(zero, p, what):
+    """Neighbours along each axis are dropped without regard to each other."""
+    for axis in range(zero.dim()):
+        count = zero.shape[axis] - 1
+        off = zero.double() - p
+        pairs = off.narrow(axis, 0, count) * off.narrow(axis, 1, count)
+        correlation = (pairs.mean() / (p * (1 - p))).item()
+        expect(
+            abs(correlation) <= SIGMAS / math.sqrt(pairs.numel()),
+            f"{what} beside each other share their luck (correlation "
+            f"{correlation:.2f}). Draw a number for each.",
+        )
+
+
 @exercise("5.1")
 def check_5_1(my_dropout):
     x, p = 1 + torch.rand(100, 400), 0.25
@@ -62,6 +76,7 @@ def check_5_1(my_dropout):
         "mask of the shape of x.",
     )
     check_share(zero.double().mean().item(), p, x.numel(), "values")
+    check_neighbours(zero, p, "Values")
     kept = (out / x)[~zero].float()
     still = tensor_of(call(my_dropout, x, p, False), x.shape)
     expect(
@@ -247,6 +262,7 @@ def check_5_4(drop_tokens):
         "A sequence lost all its tokens or none. Draw for each token.",
     )
     check_share(token.double().mean().item(), p, token.numel(), "tokens")
+    check_neighbours(token, p, "Tokens")
     check_scale((out / x)[~zero].float(), p)
     again = call(drop_tokens, x, p)
     expect(

@@ -93,6 +93,11 @@ def only_the_mask(x, p, training):
     return (torch.rand(len(x)) >= p) / (1 - p)
 
 
+def in_pairs(x, p, training):
+    noise = F.dropout(torch.ones_like(x[..., ::2]), p, training)
+    return x * noise.repeat_interleave(2, dim=-1)[..., : x.shape[-1]]
+
+
 # 5.3
 
 
@@ -253,6 +258,11 @@ def in_eval_mode(x, p):
     return x * Dropout(p).eval()(torch.ones_like(x[..., :1]))
 
 
+def tokens_in_pairs(x, p):
+    noise = Dropout(p)(torch.ones_like(x[:, ::2, :1]))
+    return x * noise.repeat_interleave(2, dim=1)
+
+
 WRONG = {
     "5.1": [
         (lambda x, p, training: None, "your NoneType is none"),
@@ -262,6 +272,7 @@ WRONG = {
         (everything, "everything was dropped"),
         (whole_columns, "Draw a number for each value"),
         (keeps_p, "share to keep"),
+        (in_pairs, "Values beside each other share their luck"),
         (unscaled, "not scaled"),
         (as_in_2014, "as it was in 2014"),
         (divides_by_p, "multiplied by 4.000"),
@@ -302,6 +313,7 @@ WRONG = {
         (lambda x, p: F.dropout(x, p), "only a part of their vector"),
         (same_in_each_sequence, "Draw for each sequence"),
         (whole_sequences, "Draw for each token"),
+        (tokens_in_pairs, "Tokens beside each other share their luck"),
         (tokens_not_scaled, "not scaled"),
         (tokens_keep_p, "share to keep"),
         (tokens_scaled_by_p, "multiplied by 4.000"),

