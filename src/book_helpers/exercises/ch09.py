@@ -84,10 +84,15 @@ def check_9_3(first_loss):
             + math.sqrt(variance) / 2,
             "std² is the variance of a row's numbers. A logit adds up d_model of "
             "them.": even + std**2 / 2,
-            "The loss is in nats: the natural logarithm, math.log.": math.log2(
-                vocab_size
-            )
-            + variance / 2,
+            "The loss is in nats: the natural logarithm, math.log, not log2.": (
+                math.log2(vocab_size) + variance / 2
+            ),
+            "The loss is in nats: the natural logarithm, math.log, not log10.": (
+                math.log10(vocab_size) + variance / 2
+            ),
+            "The mean of e^logit is e^(σ²/2), and σ² is the variance.": (
+                even + math.sqrt(variance)
+            ),
         }
         hint = min(slips, key=lambda hint: abs(loss - slips[hint]))
         near = abs(loss - slips[hint])
