@@ -21,8 +21,12 @@ STILL, ALIVE = 300_000, 800_000
 OTHERS = ["search.html", "genindex.html"]
 
 
-@by_http_and_from_a_file
-@pytest.mark.parametrize("page_name", PAGES)
+# From a file a page is no other: a page of each kind will do.
+@pytest.mark.parametrize(
+    "page_name, base",
+    [(name, None) for name in PAGES]
+    + [(name, f"{HTML.as_uri()}/") for name in (PAGES[0], CHAPTERS[0])],
+)
 def test_a_page_is_whole_and_fits_a_phone(visit, page_name, base):
     page = visit(page_name, width=360, scheme="dark", base=base)
     wide = page.evaluate("document.documentElement.scrollWidth")
