@@ -26,6 +26,13 @@ MENDED = [
     ),
     # docutils gives a bibliography roles that screen readers no longer know.
     (re.compile(r' role="doc-biblioentry"|(<div) role="list"'), r"\1"),
+    # The title stands in the article; here, for paper alone, a second time.
+    (re.compile(r'(<div id="jb-print-docs-body"[^>]*>\s*)<h1>.*?</h1>', re.S), r"\1"),
+    # The logo leads home, and stood in no landmark.
+    (
+        re.compile(r'(<div class="sidebar-primary-item")(>\s*<a class="navbar-brand)'),
+        r'\1 role="navigation" aria-label="Home"\2',
+    ),
 ]
 
 

@@ -1,3 +1,11 @@
+/* Paper is white, whichever theme is chosen. */
+const paper = matchMedia("print");
+paper.addEventListener("change", () => {
+  const page = document.documentElement.dataset;
+  if (paper.matches) [page.shown, page.theme] = [page.theme, "light"];
+  else page.theme = page.shown;
+});
+
 /* A table, formula or picture wider than its place is scrolled by keys too. */
 const scrolled = (() => {
   const mark = (box) => {

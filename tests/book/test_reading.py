@@ -199,10 +199,41 @@ def test_previous_and_next_are_named(visit):
     assert all(map(str.endswith, walked[1:], CHAPTERS))
 
 
+def test_paper_is_white_and_its_ink_dark_whichever_theme_is_chosen(visit):
+    page = visit(CHAPTERS[4])
+    page.evaluate("localStorage.setItem('mode', 'dark')")
+    page.evaluate("localStorage.setItem('theme', 'dark')")
+    page.reload()
+    theme = "document.documentElement.dataset.theme"
+    assert page.evaluate(theme) == "dark"
+    inks = """() => ['article p', 'article h1', 'article p a', '.highlight pre',
+      '.cell_output pre', '.book-figure text'].map(part => {
+        const style = getComputedStyle(document.querySelector(part));
+        const ink = part.endsWith('text') ? style.fill : style.color;
+        const [r, g, b] = ink.match(/[0-9.]+/g).map(Number);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b; })"""
+    assert max(page.evaluate(inks)) > 150
+    page.emulate_media(media="print")
+    page.wait_for_function(f"{theme} === 'light'")
+    page.wait_for_timeout(300)  # colours fade
+    assert max(page.evaluate(inks)) < 120
+    assert page.locator("h1:visible").count() == 1
+    page.emulate_media(media="screen")
+    page.wait_for_function(f"{theme} === 'dark'")
+
+
+def test_the_logo_stands_in_a_landmark_and_a_page_has_one_title(visit):
+    for name in (CHAPTERS[0], "404.html"):
+        page = visit(name)
+        assert page.locator("h1").count() == 1
+        home = page.get_by_role("navigation", name="Home")
+        assert home.get_by_role("link").count() == 1
+
+
 @pytest.mark.parametrize("page_name", CHAPTERS)
 def test_paper_gets_the_text_alone(visit, page_name):
     page = visit(page_name, scheme="dark")
-    page.emulate_media(media="print", color_scheme="light")
+    page.emulate_media(media="print")
     for part in (
         ".bd-sidebar-primary",
         ".bd-sidebar-secondary",

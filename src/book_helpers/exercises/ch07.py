@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch._subclasses import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 from book_helpers.exercises import call, chosen, exercise, expect
@@ -54,6 +55,18 @@ class MadeElsewhere(TorchFunctionMode):
         return out
 
 
+def rehearsed(function, shape):
+    """The device of function(x) for x on a GPU, with fake tensors: none is needed.
+
+    None if the function does what fake tensors cannot.
+    """
+    try:
+        with FakeTensorMode():
+            return function(torch.zeros(shape, device="cuda")).device.type
+    except Exception:
+        return None
+
+
 @exercise("7.2")
 def check_7_2(causal_mask):
     want = torch.tensor([[1, 0, 0], [1, 1, 0], [1, 1, 1]]).bool()  # (3, 3)
@@ -100,6 +113,11 @@ def check_7_2(causal_mask):
         not watch.strays,
         f"With x on meta, {watch.strays[:1]} made a tensor on the CPU that was "
         "moved afterwards: a copy in every call. Make it with device=x.device.",
+    )
+    expect(
+        rehearsed(causal_mask, (2, 3, 4)) in ("cuda", None),
+        "For x on a GPU (rehearsed with fake tensors) the mask is not there. Do not "
+        "list the devices that you know; ask x.",
     )
     return "It goes wherever x goes."
 

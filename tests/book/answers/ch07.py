@@ -138,6 +138,10 @@ WRONG = {
         (fixed_size, "must be (1, 1)"),
         (lambda x: mask(x, dtype=torch.bool).tril(), "the mask is on cpu"),
         (lambda x: mask(x, dtype=torch.bool).tril().to(x.device), "a copy in every"),
+        (
+            lambda x: mask(x, dtype=bool, device="meta" if x.is_meta else "cpu").tril(),
+            "Do not list the devices",
+        ),
     ],
     "7.3": [
         (lambda model, checkpoint: model.to("cpu"), "NotImplementedError"),
