@@ -15,7 +15,6 @@ import tempfile
 import zlib
 from pathlib import Path
 
-import numpy as np
 from chapter import ROOT
 from env import Failed, progress
 
@@ -31,6 +30,8 @@ NEAREST = 5
 
 def packed(array):
     """Bytes as the text of a script: 15 bits a character, none of them special."""
+    import numpy as np
+
     bits = np.unpackbits(np.frombuffer(zlib.compress(array, 9), np.uint8))
     bits = np.append(bits, np.zeros(-len(bits) % 15, np.uint8)).reshape(-1, 15)
     return (0x100 + bits @ (1 << np.arange(14, -1, -1))).astype("<u2").tobytes()
@@ -62,6 +63,8 @@ def nearest(rows):
 
 def write(folder, tensors):
     """All pieces: rows000.js … and positions000.js …"""
+    # Here, so that a call with nothing to do is quick.
+    import numpy as np
     from extract_whisper import quantised
 
     from book_helpers.whisper import dequantised
