@@ -287,6 +287,7 @@ live.start = (root) => {
   // The still example stands until the reader does something: only then come the
   // tokenizer and the rows.
   root.prepend(sections.sentence, status, again);
+  say("A click into the field loads the tokenizer and the first rows, some 700 kB.");
   const begin = () => {
     root.removeEventListener("focusin", begin);
     still.forEach((node) => node.remove());
