@@ -16,6 +16,10 @@ from book_helpers.plays import load_plays
 from book_helpers.whisper import load_whisper_tables
 from embedding_layer import TransformerEmbeddings
 
+pytestmark = pytest.mark.skipif(
+    not (HTML / "_static/table").is_dir(),
+    reason="the rows could not be fetched when the site was built",
+)
 PAGE = "book/live.html"
 FIELD = "Your sentence"
 SENTENCE = "The dog bites the man."
@@ -341,7 +345,10 @@ def test_a_key_is_not_late_in_ten_thousand_characters(typing):
     assert min(took[::2]) < 50 and min(took[1::2]) < 50, took
 
 
-@pytest.mark.parametrize("body", ["", "broken("])
+CUT_SHORT = 'live.piece("rows", 14, 900, "\u0f4d\u1234\u2345")'  # of another sum
+
+
+@pytest.mark.parametrize("body", ["", "broken(", CUT_SHORT])
 def test_a_piece_that_fails_is_said_and_tried_again(browser, address, body):
     context = browser.new_context()
     page = context.new_page()
