@@ -28,21 +28,24 @@ ROWS = 256  # of the token table in a piece; positions: a quarter
 NEAREST = 5
 
 
-def packed(array):
+def packed(data):
     """Bytes as the text of a script: 15 bits a character, none of them special."""
     import numpy as np
 
-    bits = np.unpackbits(np.frombuffer(zlib.compress(array, 9), np.uint8))
+    bits = np.unpackbits(np.frombuffer(data, np.uint8))
     bits = np.append(bits, np.zeros(-len(bits) % 15, np.uint8)).reshape(-1, 15)
-    return (0x100 + bits @ (1 << np.arange(14, -1, -1))).astype("<u2").tobytes()
+    codes = np.full(len(bits), 0x100, "<u2")
+    for place in range(15):
+        codes += bits[:, place].astype("<u2") << (14 - place)
+    return codes.tobytes()
 
 
 def piece(file, name, number, *arrays):
     """A script that hands over the arrays, one after the other, zipped."""
-    data = b"".join(array.tobytes() for array in arrays)
-    size = len(zlib.compress(data, 9))
-    before = f'live.piece("{name}", {number}, {size}, "'.encode("utf-16")  # with mark
-    file.write_bytes(before + packed(data) + '");'.encode("utf-16-le"))
+    data = zlib.compress(b"".join(array.tobytes() for array in arrays), 9)
+    before = f'live.piece("{name}", {number}, {len(data)}, "'
+    # The first word is encoded with the mark of UTF-16, the last without.
+    file.write_bytes(before.encode("utf-16") + packed(data) + '");'.encode("utf-16-le"))
 
 
 def nearest(rows):
