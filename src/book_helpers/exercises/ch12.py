@@ -113,10 +113,13 @@ def check_12_3(answer):
         "(b) The product gives the same rows at V times the work (chapter 2).",
     )
     expect("c" in letters, "(c) That is what rotary positions do, in all nine.")
-    expect("d" not in letters, "(d) None of the nine has a setting for it.")
+    expect(
+        "d" not in letters,
+        "(d) None of the nine has a setting for it behind the lookup.",
+    )
     expect(
         "e" in letters,
-        "(e) nanochat does it: behind a norm the rows' size hardly matters.",
+        "(e) nanochat does it: behind a norm the first pass hardly sees their size.",
     )
     expect(
         "f" not in letters,
