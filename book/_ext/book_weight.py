@@ -1,15 +1,18 @@
 """What a reader must not wait for or stumble over, out of the finished site.
 
-The icon fonts are cut to the icons in use, source maps and a second form of
-each font go, and only the search page loads the search.
+The icon fonts are cut to the icons in use, source maps, a second form of each
+font and the theme's other languages go, a preview card gets by with 32 colours,
+and only the search page loads the search.
 """
 
 import logging
 import re
+import shutil
 from pathlib import Path
 
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
+from PIL import Image
 
 # The buttons of ipywidgets' Play; its manager draws them by name.
 PLAY = {"fa-play", "fa-pause", "fa-stop", "fa-retweet"}
@@ -46,9 +49,7 @@ def icons(site):
     """Names and code points of the icons that pages, styles, scripts use."""
     named = set(PLAY)
     for file in [*site.rglob("*.html"), *site.glob("_static/**/*.js")]:
-        if file.parent.name == "table":  # rows, in UTF-16
-            continue
-        if "vendor" not in file.parts:
+        if not {"vendor", "table"} & set(file.parts):
             named.update(NAME.findall(file.read_text(encoding="utf-8")))
     found = set()
     for file in site.glob("_static/**/*.css"):
@@ -77,6 +78,10 @@ def lighten(app, exception):
             cut(file, wanted)
     for file in [*site.glob("_static/**/*.map"), *site.glob("_static/**/*.ttf")]:
         file.unlink()
+    shutil.rmtree(site / "_static/locales", ignore_errors=True)
+    for card in site.glob("_images/social_previews/*.png"):
+        picture = Image.open(card).convert("RGB")
+        picture.quantize(32, Image.Quantize.FASTOCTREE).save(card, optimize=True)
     for style in site.glob("_static/styles/*.css"):
         text = style.read_text(encoding="utf-8")
         style.write_text(

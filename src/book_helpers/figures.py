@@ -7,8 +7,10 @@ figure on its own white ground.
 """
 
 import base64
+import collections
 import io
 import re
+import zlib
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
@@ -39,6 +41,8 @@ STYLE = {
     "figure.facecolor": COLOURS["ground"],
     "figure.constrained_layout.use": True,
     "font.size": 10.5,
+    # Written at each label. Verdana is as wide, where DejaVu is not to be had.
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "axes.facecolor": "none",
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
@@ -102,15 +106,34 @@ def svg(fig, alt, prefix="f"):
     )
     text = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{prefix}-", text)
     text = re.sub(r"<[^>]+>", lambda tag: shortened(tag[0]), text)
+    text = re.sub(r">\s+<", "><", text)
     for name, value in COLOURS.items():
         text = text.replace(value, f"var(--fig-{name}, {value})")
+    text = with_classes(text)
     text = re.sub(r"(?<=image/png;base64,)[^\"]+", lambda m: small(m[0]), text)
     return text.replace(' role="img"', f' role="img" aria-label={quoteattr(alt)}', 1)
 
 
 def shortened(tag):
     """Coordinates with two decimals; what is read stays as it is."""
-    return re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}", tag)
+    tag = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}", tag)
+    return re.sub(r' transform="rotate\(-0 [^"]*"|(?<=\d) (?= )', "", tag)
+
+
+def with_classes(text):
+    """A style that many shapes share stands once. Its class is named by its content:
+    several figures on a page may have it.
+    """
+    found = collections.Counter(re.findall(r' style="([^"]*)"', text))
+    names = {
+        style: f"s{zlib.crc32(style.encode()):08x}"
+        for style, count in found.items()
+        if count > 1
+    }
+    for style, name in names.items():
+        text = text.replace(f' style="{style}"', f' class="{name}"')
+    rules = "".join(f".{name}{{{style}}}" for style, name in names.items())
+    return text.replace("</style>", rules + "</style>", 1)
 
 
 def small(png):

@@ -36,6 +36,15 @@ NO_BROWSER = "no browser on this machine"
 by_http_and_from_a_file = pytest.mark.parametrize(
     "base", [None, f"{HTML.as_uri()}/"], ids=["http", "file"]
 )
+
+
+def by_http(names, *from_a_file):
+    """Pages by HTTP, and some from a file too, where all else is the same."""
+    both = [(name, None) for name in names]
+    both += [(name, f"{HTML.as_uri()}/") for name in from_a_file]
+    return pytest.mark.parametrize("page_name, base", both)
+
+
 # embed.js checks the saved state with a schema that its checker finds odd.
 # WCAG 2.1, level A and AA. Its preloading would ask for style sheets at
 # addresses of its own making.

@@ -222,7 +222,10 @@ def test_the_whole_site_is_small_enough():
     assert sum(f.stat().st_size for f in HTML.rglob("*") if f.is_file()) < 36e6
 
 
-@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 390)])
+# To a page, 640 px are a window of 1280 px at a zoom of 200 %.
+@pytest.mark.parametrize(
+    "scheme, width", [("light", 1280), ("light", 640), ("dark", 390)]
+)
 def test_the_page_in_use_is_accessible_and_fits(typing, scheme, width):
     page = typing("שלום e\u0301 🐶 naïve " * 30, scheme=scheme, width=width)
     assert axe(page) == []

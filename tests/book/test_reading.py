@@ -3,16 +3,11 @@
 from urllib.parse import urljoin
 
 import pytest
-from browsing import CHAPTERS, SLIDERS, uncover, wake
-from pages import HTML, Host
+from browsing import CHAPTERS, SLIDERS, by_http, uncover, wake
+from pages import Host
 
 
-# From a file they come alive by the same scripts: two will do.
-@pytest.mark.parametrize(
-    "page_name, base",
-    [(name, None) for name in SLIDERS]
-    + [(name, f"{HTML.as_uri()}/") for name in (SLIDERS[0], SLIDERS[-1])],
-)
+@by_http(SLIDERS, SLIDERS[0], SLIDERS[-1])
 def test_the_slider_moves_without_a_kernel(visit, page_name, base):
     page = visit(page_name, base=base, scheme="dark")
     still = page.locator(".widget-still")

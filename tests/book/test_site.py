@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from browsing import CHAPTERS, OLD, PAGES, axe, by_http_and_from_a_file, wake
+from browsing import CHAPTERS, OLD, PAGES, axe, by_http, by_http_and_from_a_file, wake
 from chapter import ROOT, chapters
 from pages import HTML, Host
 
@@ -21,12 +21,7 @@ STILL, ALIVE = 300_000, 800_000
 OTHERS = ["search.html", "genindex.html"]
 
 
-# From a file a page is no other: a page of each kind will do.
-@pytest.mark.parametrize(
-    "page_name, base",
-    [(name, None) for name in PAGES]
-    + [(name, f"{HTML.as_uri()}/") for name in (PAGES[0], CHAPTERS[0])],
-)
+@by_http(PAGES, PAGES[0], CHAPTERS[0])
 def test_a_page_is_whole_and_fits_a_phone(visit, page_name, base):
     page = visit(page_name, width=360, scheme="dark", base=base)
     wide = page.evaluate("document.documentElement.scrollWidth")

@@ -1,7 +1,6 @@
-// What the reader sees: each `div.live` names its parts in `data-parts`.
+// What the reader sees: each `div.live` names its parts in `data-parts`, and in
+// `data-sentence` the one that its still example shows.
 "use strict";
-
-live.FIRST = "The dog bites the man.";
 
 live.make = (kind, properties = {}, ...inside) => {
   const made = document.createElement(kind);
@@ -12,7 +11,7 @@ live.make = (kind, properties = {}, ...inside) => {
   return made;
 };
 
-live.digits = (value) => value.toFixed(4).replace("-", "−");
+live.digits = (value, places = 4) => value.toFixed(places).replace("-", "−");
 
 // One bar a column; `largest` is the value that fills half the height.
 live.bars = (row, largest) => [...row].map((value, c) => {
@@ -23,11 +22,11 @@ live.bars = (row, largest) => [...row].map((value, c) => {
 live.start = (root) => {
   const make = live.make;
   const parts = root.dataset.parts.split(" ");
+  const first = root.dataset.sentence;
   const still = [...root.childNodes];
-  const state = { text: live.FIRST, chosen: 0, column: 0, pad: 0, rate: 0.1, training: true, draws: null };
   let found = null, turn = 0, late = 0, linking = 0, begun = false;
   const draws = () => Float32Array.from({ length: live.D }, Math.random);
-  state.draws = draws();
+  const state = { text: first, chosen: 0, column: 0, pad: 0, rate: 0.1, training: true, draws: draws() };
 
   const status = make("p", { className: "live-status" });
   status.setAttribute("role", "status");
@@ -160,10 +159,10 @@ live.start = (root) => {
     if (mine !== turn || id !== found.ids[state.chosen]) return;
     nearTitle.textContent = `The rows nearest to that of ${found.tokens[state.chosen]}, by cosine:`;
     near.replaceChildren(...others.map((other) => {
-      const part = tokenizer.bytePairEncodingCoreProcessor.bytePairRankDecoder[other.id];
+      const part = live.parts(tokenizer)[other.id];
       const name = typeof part === "string" ? live.show(part)
         : part ? `bytes ${[...part].map((b) => b.toString(16).toUpperCase()).join(" ")}` : "<|endoftext|>";
-      return make("li", {}, make("bdi", { textContent: name }), ` ${other.cosine.toFixed(3).replace("-", "−")}`);
+      return make("li", {}, make("bdi", { textContent: name }), ` ${live.digits(other.cosine, 3)}`);
     }));
   };
 
@@ -192,8 +191,7 @@ live.start = (root) => {
     tell(`“${words[j]}” and “${words[i]}” have changed places. ${same ? "The set of token rows is the same" : "Some tokens are others now"}, and ${count} of ${found.ids.length} positions hold another sum. What a mean makes of order: `, link("Claim 3.1", "03_positional_embeddings", "3-1"), ".");
   };
   const repeat = async () => {
-    const before = found, p = state.chosen;
-    if (!before.ids.length) return;
+    if (!found.ids.length) return;
     const word = input.value.trim().split(/\s+/).at(-1) ?? "";
     input.value = `${input.value.trimEnd()} ${word} ${word}`;
     await change({ text: input.value, pad: 0 });
@@ -250,7 +248,7 @@ live.start = (root) => {
   const address = () => {
     const sent = encodeURIComponent(live.cut(state.text).toWellFormed());
     try {
-      history.replaceState(null, "", state.text === live.FIRST ? location.pathname : `#s=${sent}`);
+      history.replaceState(null, "", state.text === first ? location.pathname : `#s=${sent}`);
     } catch { /* some browsers allow so many a minute */ }
   };
 
@@ -282,7 +280,7 @@ live.start = (root) => {
 
   const wanted = () => {
     const sent = new URLSearchParams(location.hash.slice(1)).get("s");
-    return root.id === "live" && sent ? live.cut(sent) : live.FIRST;
+    return root.id === "live" && sent ? live.cut(sent) : first;
   };
   // The still example stands until the reader does something: only then come the
   // tokenizer and the rows.
@@ -301,7 +299,7 @@ live.start = (root) => {
     addEventListener("hashchange", () => {
       if (wanted() !== state.text) { input.value = wanted(); if (!begun) begin(); else change({ text: input.value, chosen: 0, pad: 0 }); }
     });
-    if (input.value !== live.FIRST) begin();
+    if (input.value !== first) begin();
   }
 };
 

@@ -8,20 +8,14 @@ live.NEAREST = 5;
 live.arrived = new Map();  // what a piece's script has handed over
 live.asked = new Map();  // piece -> promise
 
-// 15 bits a character, from U+0100 on.
+// Two bytes a character. Behind a "[" stands one that no script can hold, with
+// its highest bit changed.
 live.piece = (name, number, size, text) => {
-  const bytes = new Uint8Array(size);
-  let held = 0, count = 0, at = 0;
-  for (let i = 0; at < size; i++) {
-    held = (held << 15) | (text.charCodeAt(i) - 0x100);
-    count += 15;
-    while (count >= 8 && at < size) {
-      count -= 8;
-      bytes[at++] = held >> count;
-    }
-    held &= (1 << count) - 1;
+  const codes = new Uint16Array(Math.ceil(size / 2));
+  for (let i = 0, at = 0; at < codes.length; i++) {
+    codes[at++] = text[i] === "[" ? text.charCodeAt(++i) ^ 0x8000 : text.charCodeAt(i);
   }
-  live.arrived.set(name + number, bytes);
+  live.arrived.set(name + number, new Uint8Array(codes.buffer, 0, size));
 };
 
 // Unzips a piece; zlib's checksum refuses one that is damaged.

@@ -23,6 +23,9 @@ live.tokenizer = async () => {
   return tokenizer;
 };
 
+// What each id stands for: text, or bytes that are none.
+live.parts = (tokenizer) => tokenizer.bytePairEncodingCoreProcessor.bytePairRankDecoder;
+
 // Ids of any text. Half a surrogate pair becomes U+FFFD, as in UTF-8.
 live.encode = (tokenizer, text) =>
   tokenizer.encode(text.toWellFormed(), { disallowedSpecial: new Set() });
@@ -36,7 +39,7 @@ live.show = (text) => text
 
 live.names = (tokenizer, text, ids) => {
   const utf8 = new TextEncoder();
-  const parts = tokenizer.bytePairEncodingCoreProcessor.bytePairRankDecoder;
+  const parts = live.parts(tokenizer);
   const characters = [];  // the character of each byte, and where it begins
   let begin = 0;
   for (const character of text.toWellFormed()) {
