@@ -92,7 +92,9 @@ def write(folder, tensors):
             ids[part].astype("<u2"),
             data["token_rows"][part],
         )
-    positions = tensors["decoder/position_encodings/encodings"].astype("<f4")
+    exact = tensors["decoder/position_encodings/encodings"]
+    positions = exact.astype("<f2")
+    assert (positions == exact).all()  # they were stored with 16 bits each
     for start in range(0, len(positions), ROWS // 4):
         number = start // (ROWS // 4)
         piece(

@@ -7,6 +7,7 @@ it takes to read. The page is whole without its scripts: they cover what
 """
 
 import json
+import re
 
 from book_site import chapter_of
 from chapter import (
@@ -62,7 +63,10 @@ def held(cell):
         lines = cell.source.strip().count("\n") + 1
         return f"the file {file_of(cell)}, {lines} line{'s' * (lines > 1)}"
     if HIDE_CELL in tags(cell):
-        return "the imports"
+        if re.match(r"(from|import) ", cell.source):
+            return "the imports"
+        defined = re.findall(r"^(?:class|def) (\w+)", cell.source, re.M)
+        return f"the code of {', '.join(defined)}"
     if has(cell, SVG, VIEW):
         return "the code that draws this"
     return f"the code {'behind' if cell.outputs else 'that prepares'} this"

@@ -2,9 +2,11 @@
 
 The icon fonts are cut to the icons in use, source maps, a second form of each
 font and the theme's other languages go, a preview card gets by with 32 colours,
-and only the search page loads the search.
+only the search page loads the search, and a notebook to be downloaded leaves its
+slider's pictures to the run that draws them.
 """
 
+import json
 import logging
 import re
 import shutil
@@ -88,6 +90,11 @@ def lighten(app, exception):
             RULE.sub(lambda r: r[0] if serves(r[1], named) else "", text),
             encoding="utf-8",
         )
+    for file in site.glob("_sources/notebooks/*.ipynb"):
+        notebook = json.loads(file.read_text(encoding="utf-8"))
+        notebook["metadata"].pop("widgets", None)
+        text = json.dumps(notebook, ensure_ascii=False, indent=1)
+        file.write_text(text + "\n", encoding="utf-8")
     for page in site.rglob("*.html"):
         if page.name == "search.html":
             continue

@@ -219,7 +219,7 @@ def test_what_is_loaded_when(visit):
 
 
 def test_the_whole_site_is_small_enough():
-    assert sum(f.stat().st_size for f in HTML.rglob("*") if f.is_file()) < 36e6
+    assert sum(f.stat().st_size for f in HTML.rglob("*") if f.is_file()) < 30e6
 
 
 # To a page, 640 px are a window of 1280 px at a zoom of 200 %.

@@ -46,9 +46,17 @@ live.ask = (name, number) => {
 
 live.mean = async () => new Float32Array(await live.ask("positions", 0), 0, live.D);
 
+// What 16 bits mean as float16: a sign, five bits of exponent, ten of fraction.
+live.half = (bits) => {
+  const exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  const size = exponent ? (1024 + fraction) * 2 ** (exponent - 25) : fraction * 2 ** -24;
+  return bits >> 15 ? -size : size;
+};
+
 live.positionRow = async (p) => {
   const part = await live.ask("positions", Math.floor(p / 64));
-  return new Float32Array(part, 4 * live.D * (1 + p % 64), live.D);
+  const bits = new Uint16Array(part, 4 * live.D + 2 * live.D * (p % 64), live.D);
+  return Float32Array.from(bits, live.half);
 };
 
 live.tokenPiece = async (id) => {

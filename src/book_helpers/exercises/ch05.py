@@ -87,10 +87,24 @@ def check_5_1(my_dropout):
         "leaves evaluation alone.",
     )
     check_scale(kept, p)
-    again = tensor_of(call(my_dropout, x, p, True), x.shape)
+    again = [tensor_of(call(my_dropout, x, p, True), x.shape) == 0 for _ in range(4)]
     expect(
-        not torch.equal(again == 0, zero),
+        not any(torch.equal(one, zero) for one in again),
         "A second call dropped the same values. Draw anew in each call.",
+    )
+    expect(
+        not torch.equal(zero[:50], zero[50:]),
+        "The second half of x lost the same values as the first. Draw for each value.",
+    )
+    expect(
+        any(one.sum() != zero.sum() for one in again),
+        f"Each call drops exactly {int(zero.sum())} values. If each is decided on its "
+        "own, their number varies from call to call.",
+    )
+    wide = tensor_of(call(my_dropout, x.double(), p, True), x.shape)
+    expect(
+        wide.dtype == torch.float64,
+        f"For float64 the result is {wide.dtype}. Make the mask in the dtype of x.",
     )
     expect(
         not (still == 0).any(),
@@ -273,5 +287,17 @@ def check_5_4(drop_tokens):
     expect(
         is_near(other, 0.6, token.numel()),
         "Right for p = 0.25, wrong for 0.6: use the argument.",
+    )
+    x[..., 0] = 0
+    x.requires_grad_()
+    out = tensor_of(call(drop_tokens, x, p), x.shape)
+    expect(
+        out.isfinite().all(),
+        "Where x holds a 0, the result is not finite. Draw for a tensor of ones and "
+        "multiply x by that.",
+    )
+    expect(
+        out.requires_grad,
+        "No gradient gets back to x: compute with the tensor x itself.",
     )
     return "One random number for each token, stretched over its columns."

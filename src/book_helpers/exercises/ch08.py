@@ -1,5 +1,7 @@
 """Checks for chapter 8."""
 
+import re
+
 import torch
 from torch.nn import functional as F
 
@@ -15,7 +17,7 @@ from book_helpers.exercises import (
 from book_helpers.tokenizer import gpt2_tokenizer
 from book_helpers.whisper import load_whisper_tables
 
-LINE = " We know what we are, but know not what we may be"
+LINE = " There is nothing either good or bad, but thinking makes it so"
 
 
 @exercise("8.1")
@@ -24,12 +26,12 @@ def check_8_1(answer):
     expect(
         "a" not in letters,
         "(a) With 16 columns the best of 999 rivals still scores higher than the own "
-        "row about as often as not.",
+        "row in about two of three sums.",
     )
     expect(
         "d" not in letters,
-        "(d) Thirty times as large, the position drowns the token: width helps, but "
-        "its root is all that it gains on a ratio.",
+        "(d) Thirty times as large, the position drowns the token. Four times the "
+        "columns make up for twice the size, no more.",
     )
     expect(
         "e" not in letters,
@@ -45,7 +47,7 @@ def check_8_1(answer):
         "(f) This is a concatenation: each part has 64 columns to itself, and the "
         "other adds nothing to its scores.",
     )
-    return "Long enough, and about equally loud. Side by side counts as a sum."
+    return "Enough columns, and about equally loud. Side by side counts as a sum."
 
 
 def message():
@@ -67,7 +69,7 @@ def check_8_2(answer):
         f"Give the text, not {type(answer).__name__}: tokenizer.decode() makes it of "
         "a list of GPT-2's ids.",
     )
-    said, wanted = answer.split(), LINE.split()
+    said, wanted = (re.findall(r"\w+|[^\w\s]", text) for text in (answer, LINE))
     expect(said, "That is an empty text.")
     if said != wanted and sorted(said) == sorted(wanted):
         expect(
@@ -82,11 +84,15 @@ def check_8_2(answer):
         "token_ids at the same index; the index itself is no id of GPT-2.",
     )
     expect(
-        said == wanted,
-        f"{common} of the {len(set(wanted))} words are right. Take the nearest row, "
-        "not the largest dot product.",
+        "Moscow" not in answer,
+        "Moscow is far from Elsinore. Take the nearest row, not the largest dot "
+        "product.",
     )
-    return "Ophelia, in the fourth act."
+    expect(
+        said == wanted,
+        f"{common} of the {len(set(wanted))} words and commas are right.",
+    )
+    return "Hamlet, to Rosencrantz and Guildenstern, in the second act."
 
 
 @exercise("8.3")
@@ -133,7 +139,7 @@ def check_8_3(nearest_row):
             f"{int((result == right).sum())} of {n} are the nearest row. What is left "
             "of s·s - 2 s·r + r·r when only r may change?",
         )
-    return "One matrix product, and long rows no longer win."
+    return "Long rows no longer win."
 
 
 @exercise("8.4")
@@ -179,5 +185,14 @@ def check_8_4(position_share):
             not close(0.5 / (0.5 + token / 3)),
             "2 / (rows + columns) is the variance; the uniform's third is in it.",
         )
-        expect(False, f"The share is {right:.3f} {where}, yours {share:.3f}.")
+        expect(
+            not close(0.5 / (0.5 + 3 * token)),
+            "A uniform's variance is a third of its bound squared; 2 / (rows + "
+            "columns) is that variance already.",
+        )
+        expect(
+            False,
+            f"{share:.3f} {where} is too {'much' if share > right else 'little'}. "
+            "Write down the mean squares of both parts first.",
+        )
     return "The smaller the vocabulary, the louder Xavier makes its tokens."

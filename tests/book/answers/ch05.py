@@ -65,6 +65,24 @@ def divides_by_p(x, p, training):
     return x * (torch.rand_like(x) >= p) / p if training else x
 
 
+def half_twice(x, p, training):
+    if not training:
+        return x
+    keep = torch.rand_like(x[: (len(x) + 1) // 2]) >= p
+    return x * torch.cat([keep, keep])[: len(x)] / (1 - p)
+
+
+def an_exact_share(x, p, training):
+    if not training:
+        return x
+    order = torch.randperm(x.numel()).view(x.shape)
+    return x * (order >= round(p * x.numel())) / (1 - p)
+
+
+def in_float32(x, p, training):
+    return by_module(x.float(), p, training)
+
+
 def whole_columns(x, p, training):
     return x * F.dropout(torch.ones_like(x[:1]), p, training)
 
@@ -258,6 +276,10 @@ def in_eval_mode(x, p):
     return x * Dropout(p).eval()(torch.ones_like(x[..., :1]))
 
 
+def noise_from_x(x, p):
+    return x * (Dropout(p)(x[..., :1]) / x[..., :1])
+
+
 def tokens_in_pairs(x, p):
     noise = Dropout(p)(torch.ones_like(x[:, ::2, :1]))
     return x * noise.repeat_interleave(2, dim=1)
@@ -279,6 +301,9 @@ WRONG = {
         (with_a_seed, "dropped the same values"),
         (ignores_training, "still dropped"),
         (scaled_in_eval, "You multiply them by 1.333"),
+        (half_twice, "second half of x lost the same values"),
+        (an_exact_share, "Each call drops exactly 10000 values"),
+        (in_float32, "For float64 the result is torch.float32"),
         (always_a_quarter, "wrong for 0.6"),
         (detached, "No gradient gets back"),
     ],
@@ -320,6 +345,8 @@ WRONG = {
         (lambda x, p: by_noise(x, p / 2) * (1 - p / 2) / (1 - p), "not 25%"),
         (tokens_with_a_seed, "dropped the same tokens"),
         (tokens_always_a_quarter, "wrong for 0.6"),
+        (noise_from_x, "the result is not finite"),
+        (lambda x, p: by_noise(x.detach(), p), "No gradient gets back"),
     ],
 }
 

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-LINE = "We know what we are, but know not what we may be"
+LINE = "There is nothing either good or bad, but thinking makes it so"
 
 
 def by_distance(sums, table):
@@ -43,9 +43,13 @@ WRONG = {
         (42, "Give the text, not int"),
         ([3, 4], "Give the text, not list"),
         ("  ", "empty text"),
-        (" be may we what not know but are, we what know We", "in another order"),
+        (
+            " so it makes thinking but, bad or good either nothing is There",
+            "in another",
+        ),
         ("cat dog", "Not one word"),
-        (" We know what we are, but know not what we can be", "8 of the 9"),
+        (LINE.replace(" thinking makes", "MoscowMoscow"), "not the largest dot"),
+        (LINE.replace("bad", "sad"), "12 of the 13 words and commas"),
     ],
     "8.3": [
         (lambda sums, table: None, "Return a tensor"),
@@ -81,7 +85,9 @@ WRONG = {
         (lambda v, d: 1 / (1 + 2 * d / (v + d)), "not 1"),
         (lambda v, d: 0.5 * (v + d) / (2 * d), "by both together"),
         (lambda v, d: 0.5 / (0.5 + 2 * d / (v + d) / 3), "third is in it"),
-        (lambda v, d: 0.948, "yours 0.948"),
+        (lambda v, d: 0.5 / (0.5 + 6 * d / (v + d)), "that variance already"),
+        (lambda v, d: 0.948, "is too much"),
+        (lambda v, d: 0.1, "is too little"),
         (lambda v, d: "much", "number"),
     ],
 }
