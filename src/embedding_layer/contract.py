@@ -276,6 +276,19 @@ def check_left_padding(subject: Subject) -> None:
     expect(torch.equal(got, emb(real)), f"{show(padded)} differs from {show(real)}")
 
 
+@promise("own positions", "each sequence of a batch has the positions given for it")
+def check_own_positions(subject: Subject) -> None:
+    emb, *_ = subject.eval(needs="position_ids")
+    ids, first = draw_ids(2, 4), torch.tensor([[0], [3]])
+    position_ids = first + torch.arange(4)  # (2, 4)
+    for order in ([0, 1], [1, 0]):
+        got = emb(ids[order], position_ids=position_ids[order])
+        for at, row in enumerate(order):
+            alone = emb(ids[row : row + 1], position_ids=position_ids[row : row + 1])
+            same = torch.equal(got[at : at + 1], alone)  # (1, 4, d_model)
+            expect(same, f"position_ids={position_ids[order].tolist()}: others used")
+
+
 @promise("positions decide", "with position_ids, packed texts may pass max_seq_len")
 def check_positions_decide(subject: Subject) -> None:
     emb, *_ = subject.eval(needs="position_ids")
@@ -317,6 +330,18 @@ def check_positions(subject: Subject) -> None:
         where = torch.tensor([[0, bad]])
         call = partial(emb, torch.tensor([[1, 2]]), position_ids=where)
         expect_error(IndexError, (bad,), f"position_ids={show(where)}", call)
+
+
+@promise("position shape", "positions of another shape or dtype are an error")
+def check_position_shape(subject: Subject) -> None:
+    emb, *_ = subject.eval(needs="position_ids")
+    ids = draw_ids(2, 4)
+    for shape in ((2, 3), (2, 1), (3, 4), (4,), (1, 2, 4)):
+        where = torch.zeros(shape, dtype=torch.long)
+        call = partial(emb, ids, position_ids=where)
+        expect_error(ValueError, (), f"position_ids of shape {shape}", call)
+    call = partial(emb, ids, position_ids=torch.zeros(2, 4))
+    expect_error(TypeError, (), "position_ids of dtype float32", call)
 
 
 @promise("id dtype", "int32 works like int64; float ids are a TypeError")

@@ -2,6 +2,7 @@
 # Edit the notebook, not this file.
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -172,7 +173,8 @@ def load_gpt2_tables(
         KeyError: a table is missing, or there are two of one name
         ValueError: a table has another shape than the module's
         RuntimeError: a table is on the meta device, here or there: it has no
-            numbers
+            numbers; or nobody may write into the module's (made in
+            inference mode, expanded)
         TypeError: a table of the checkpoint is no floating-point tensor
         AttributeError: a table of the module was exchanged for one that has no
             weight
@@ -205,8 +207,16 @@ def load_gpt2_tables(
                     f"{name} is on the meta device and has no numbers; give the "
                     "module memory first: emb.to_empty(device='cpu')"
                 )
-        # A copy of the right dtype and device: what can fail fails here.
+        # A copy of the right dtype and device: most that can fail fails here.
         ready[ours] = torch.empty_like(table).copy_(rows)  # table.shape
+    tables = {ours: emb.get_parameter(ours) for ours in ready}
+    before = {ours: table.detach().clone() for ours, table in tables.items()}
     with torch.no_grad():
-        for ours, rows in ready.items():
-            emb.get_parameter(ours).copy_(rows)  # the table's shape
+        try:
+            for ours, rows in ready.items():
+                tables[ours].copy_(rows)  # the table's shape
+        except BaseException:  # a table that nobody may write into
+            for ours, rows in before.items():
+                with suppress(RuntimeError):  # it may have been written all the same
+                    tables[ours].copy_(rows)  # the table's shape
+            raise

@@ -3,6 +3,7 @@
 Written by hand. In doubt the answer is no, and the layer calls both tables.
 """
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -18,6 +19,7 @@ from embedding_layer.torch_internals import (
 # What a lookup runs, before anybody can have replaced it.
 CALL, FORWARD = nn.Module.__call__, EmbeddingTable.forward
 BASE_FORWARD, EMBEDDING = nn.Embedding.forward, F.embedding
+LOOK_UP = torch.embedding
 
 
 def may_add_in_place(
@@ -26,7 +28,8 @@ def may_add_in_place(
     """True if two lookups and an addition in place give just what calling both
     tables and adding gives: the layer's one short cut.
 
-    Whoever stands between the layer and a table's rows makes it False.
+    False where it finds anybody between the layer and a table's rows, and where
+    it cannot tell.
     """
     if is_watched():
         return False  # somebody rewrites the code or sees each operation
@@ -41,7 +44,8 @@ def may_add_in_place(
         and TokenEmbedding.forward is PositionEmbedding.forward is FORWARD
         and nn.Embedding.forward is BASE_FORWARD
         and F.embedding is EMBEDDING
-        and nn.Module.__call__ is CALL
+        and torch.embedding is LOOK_UP
+        and TokenEmbedding.__call__ is PositionEmbedding.__call__ is CALL
     ):
         return False
     here, there = weight_of(tokens), weight_of(positions)

@@ -10,6 +10,8 @@ import torch
 from torch import nn
 from torch.nn.modules import module as everywhere
 
+# What the call of a module runs, before anybody can have replaced it.
+CALL_IMPL = nn.Module._call_impl
 # Where nn.Module keeps its registered tensors.
 STORES = {"parameter": "_parameters", "buffer": "_buffers"}
 
@@ -69,6 +71,7 @@ def has_hooks(*modules: nn.Module) -> bool:
 def has_own_call(*tables: nn.Module) -> bool:
     """True if an instance has a forward of its own, or a weight beside the
     registered one: what an instance has is found before what its class has.
+    Or if somebody replaced what every module's call runs.
     """
     for table in tables:
         own = table.__dict__
@@ -77,6 +80,7 @@ def has_own_call(*tables: nn.Module) -> bool:
             or "weight" in own
             or "_call_impl" in own
             or "_compiled_call_impl" in own
+            or type(table)._call_impl is not CALL_IMPL
         ):
             return True
     return False

@@ -54,14 +54,15 @@ def test_wrong_layer_is_caught(kind):
 def test_plain_tables():
     report = check_contract(PlainTables, compile=False)
     assert set(report.broken) == PLAIN_BREAKS
-    asked = {"offset decode", "left padding", "positions decide", "position range"}
+    asked = {"offset decode", "left padding", "own positions", "positions decide"}
+    asked |= {"position range", "position shape"}
     assert set(report.not_applicable) == asked
 
 
 def test_hugging_face():
     pytest.importorskip("transformers")
     report = check_contract(HuggingFaceInputPath, compile=False)
-    more = {"position range", "empty input"}
+    more = {"position range", "position shape", "empty input"}
     assert set(report.broken) == PLAIN_BREAKS - {"start"} | more
     assert report.not_applicable == []
 
@@ -136,7 +137,7 @@ def test_a_name_that_the_layer_alone_misses_is():
 def test_two_plain_tables_get_through_every_check():
     """They break promises about bad input; nothing that they do stops a check."""
     report = check_contract(contract.Plain)
-    assert set(report.broken) == PLAIN_BREAKS | {"position range"}
+    assert set(report.broken) == PLAIN_BREAKS | {"position range", "position shape"}
     assert not [r for r in report.results if "stopped" in r.evidence]
 
 
@@ -166,7 +167,7 @@ def test_report_text_is_the_same_every_time():
         texts.add(str(check_contract(FromOne, compile=False)))
     assert len(texts) == 1
     text = texts.pop()
-    assert text.startswith("FromOne: 23 kept, 9 broken\n")
+    assert text.startswith("FromOne: 25 kept, 9 broken\n")
     line = "> position_ids=[[0]]: not what the full pass gives there\n"
     assert line in text
 

@@ -175,3 +175,20 @@ def test_hugging_face_lines_are_hugging_face():
     ids = torch.randint(0, 60, (2, 5))
     states = gpt2(ids, output_hidden_states=True).hidden_states
     assert torch.equal(peer(ids), states[0])
+
+
+@pytest.mark.parametrize("name", ["token_embeddings", "position_embeddings"])
+@pytest.mark.parametrize("kind", ["made in inference mode", "expanded"])
+def test_a_table_that_nobody_may_write_into(emb, name, kind):
+    """The error comes when the other one may have been written already."""
+    table = getattr(emb, name)
+    if kind == "expanded":
+        rows = torch.randn(1, 8).expand(table.num_embeddings, 8)
+        table.weight = nn.Parameter(rows, requires_grad=False)
+    else:
+        with torch.inference_mode():
+            table.weight = nn.Parameter(torch.randn(table.num_embeddings, 8))
+    before = copy.deepcopy(emb.state_dict())
+    with pytest.raises(RuntimeError):
+        load_gpt2_tables(emb, checkpoint())
+    assert unchanged(emb, before)

@@ -123,7 +123,12 @@ def test_an_option_of_the_position_table(emb, options):
         (EmbeddingTable, "forward"),
         (nn.Embedding, "forward"),
         (nn.functional, "embedding"),
+        (torch, "embedding"),
         (nn.Module, "__call__"),
+        (nn.Module, "_call_impl"),
+        (TokenEmbedding, "__call__"),
+        (PositionEmbedding, "__call__"),
+        (PositionEmbedding, "_call_impl"),
     ],
 )
 def test_what_a_lookup_runs_was_replaced(emb, owner, name, monkeypatch):

@@ -36,6 +36,13 @@ class Own(nn.Module):
         if length > self.max_seq_len:
             raise ValueError(f"{length} is longer than {self.max_seq_len}")
 
+    def check_positions(self, position_ids, input_ids):
+        if position_ids.dtype not in (torch.int64, torch.int32):
+            raise TypeError(f"{position_ids.dtype}: use int64")
+        batch, seq_len = input_ids.shape
+        if position_ids.shape not in ((batch, seq_len), (1, seq_len)):
+            raise ValueError(f"shape {tuple(position_ids.shape)}")
+
     def forward(self, input_ids, *, position_ids=None):
         if input_ids.dim() != 2:
             raise ValueError(f"shape {tuple(input_ids.shape)} is not (batch, seq_len)")
@@ -43,6 +50,8 @@ class Own(nn.Module):
             raise TypeError(f"{input_ids.dtype}: use int64")
         if position_ids is None:
             self.check_length(input_ids.shape[1])
+        else:
+            self.check_positions(position_ids, input_ids)
         return self.join(*self.rows(input_ids, position_ids))
 
     def rows(self, input_ids, position_ids=None):
@@ -213,6 +222,26 @@ class IgnoresPositionIds(Own):
         return super().rows(input_ids)
 
 
+class FirstPositions(Own):
+    """Uses the first sequence's positions for all."""
+
+    caught_by = "own positions"
+
+    def rows(self, input_ids, position_ids=None):
+        if position_ids is not None:
+            position_ids = position_ids[:1]
+        return super().rows(input_ids, position_ids)
+
+
+class AnyPositions(Own):
+    """Stretches or squeezes positions of any shape."""
+
+    caught_by = "position shape"
+
+    def check_positions(self, position_ids, input_ids):
+        pass
+
+
 class DropBeforeSum(Own):
     """Dropout on the parts, not on the sum."""
 
@@ -242,6 +271,7 @@ class DropInEval(Own):
         "prefix consistency",
         "offset decode",
         "left padding",
+        "own positions",
         "positions decide",
         "id dtype",
         "copying",

@@ -266,17 +266,17 @@ def check_6_3(grow):
     return "Tie the head again and rebuild the optimizer, and training can go on."
 
 
-# ---- 6.4: two right layers and twelve wrong ones ----
+# ---- 6.4: two right layers and thirteen wrong ones ----
 
 
 class Reworded(TransformerEmbeddings):
     """Right, in other words than the book's."""
 
-    def places(self, ids):
+    def positions(self, ids):
         return torch.arange(ids.shape[1], device=ids.device)
 
-    def rows(self, ids, places):
-        return self.token_embeddings(ids), self.position_embeddings(places)
+    def rows(self, ids, positions):
+        return self.token_embeddings(ids), self.position_embeddings(positions)
 
     def join(self, tokens, positions):
         return self.dropout(tokens + positions)
@@ -292,23 +292,23 @@ class Reworded(TransformerEmbeddings):
         ids = input_ids
         if position_ids is None:
             ids = self.guard(ids)
-            position_ids = self.places(ids)
+            position_ids = self.positions(ids)
         else:
             check_position_ids(position_ids, ids)
         return self.join(*self.rows(ids, position_ids))
 
 
 class FromOne(Reworded):
-    """starts counting at place 1"""
+    """starts counting at position 1"""
 
-    def places(self, ids):
-        return (super().places(ids) + 1) % self.position_embeddings.num_embeddings
+    def positions(self, ids):
+        return (super().positions(ids) + 1) % self.position_embeddings.num_embeddings
 
 
 class BatchAxis(Reworded):
     """numbers the sequences of a batch instead of the tokens"""
 
-    def places(self, ids):
+    def positions(self, ids):
         numbers = torch.arange(ids.shape[0]).unsqueeze(1).expand_as(ids)
         return numbers % self.position_embeddings.num_embeddings
 
@@ -316,8 +316,15 @@ class BatchAxis(Reworded):
 class DeafToPositionIds(Reworded):
     """takes position_ids and ignores them"""
 
-    def rows(self, ids, places):
-        return super().rows(ids, self.places(ids))
+    def rows(self, ids, positions):
+        return super().rows(ids, self.positions(ids))
+
+
+class FirstPositions(Reworded):
+    """gives the whole batch the positions of its first sequence"""
+
+    def rows(self, ids, positions):
+        return super().rows(ids, positions if positions.dim() == 1 else positions[:1])
 
 
 class TooStrict(Reworded):
@@ -347,8 +354,8 @@ class TakesFloats(Reworded):
 class WrapsRound(Reworded):
     """gives id -1 the last row"""
 
-    def rows(self, ids, places):
-        return super().rows(ids % self.token_embeddings.num_embeddings, places)
+    def rows(self, ids, positions):
+        return super().rows(ids % self.token_embeddings.num_embeddings, positions)
 
 
 class AlwaysDrops(Reworded):
@@ -393,6 +400,7 @@ FAULTS = (
     FromOne,
     BatchAxis,
     DeafToPositionIds,
+    FirstPositions,
     TooStrict,
     Crops,
     TakesFloats,
