@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -224,3 +225,13 @@ def test_without_a_browser_one_line_says_what_to_install(tmp_path):
     assert line == f"{count} tests need a browser: install Chromium, Chrome or Edge"
     assert int(count) > 0 and done.returncode == 0
     assert run(sys.executable, *command, **{**more, "CI": "1"}).returncode == 1
+
+
+def test_the_set_up_page_has_the_commands_behind_make():
+    text = (ROOT / "book/setup.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"line by line:\n\n```bash\n(.*?)```", text, re.S)
+    # -B: as if nothing were built; -n: say it, and do nothing.
+    dry = ("make", "-B", "-n", "--no-print-directory", "PYTHON=python3")
+    said = run(*dry, "book", "test", MAKEFLAGS="").stdout
+    commands = [c for c in said.splitlines() if not c.startswith(("if", "touch"))]
+    assert shown.splitlines() == list(dict.fromkeys(commands))
