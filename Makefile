@@ -2,6 +2,7 @@
 # make serve     the site at 127.0.0.1:8000      make sync     cells -> package
 # make execute   run chapters, store outputs     make clean    remove what was made
 # make lint      faults, format, types
+# make release VERSION=0.3.0     make address URL=https://github.com/you/book
 # make pins      requirements.txt -> constraints.txt, for all promised Pythons
 # make portable  stored outputs under other instruction sets and thread counts
 # make colab     every chapter alone, with the versions that Colab has
@@ -19,7 +20,7 @@ PAGES := $(shell find book -type f -not -path '*/vendor/*' -not -path '*/__pycac
 	$(wildcard src/*/*.py benchmarks/*.json)
 BUILT = _build/html/.built
 
-.PHONY: book pins lint test test-layer test-matrix portable colab lighthouse serve sync execute env clean
+.PHONY: book pins lint test release address test-layer test-matrix portable colab lighthouse serve sync execute env clean
 
 book: $(BUILT)
 	@$(PY) tools/pages.py open
@@ -67,6 +68,12 @@ env:
 
 pins:
 	@$(PYTHON) tools/pins.py
+
+release: env
+	@$(PY) tools/release.py version $(VERSION)
+
+address: env
+	@$(PY) tools/release.py address $(URL)
 
 # Without the live page's rows it is not done: the next call tries again.
 $(BUILT): $(PAGES) requirements.txt constraints.txt pyproject.toml | env

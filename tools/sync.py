@@ -5,6 +5,7 @@ python tools/sync.py --check  change nothing; exit 1 on any difference
 """
 
 import ast
+import re
 import sys
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -138,10 +139,15 @@ def pinned(package):
     return next(line.split()[0] for line in lines if line.startswith(package))
 
 
-def install_cell(config):
+def version(root=ROOT):
+    """The package's, which the release's tag is named by."""
+    text = (root / PACKAGE / "__init__.py").read_text(encoding="utf-8")
+    return re.search(r'^__version__ = "(.+)"$', text, re.M)[1]
+
+
+def install_cell(config, root=ROOT):
     """The text of a chapter's first code cell."""
-    repository = config["repository"]
-    source = f"git+{repository['url']}@{repository['branch']}"
+    source = f"git+{config['repository']['url']}@v{version(root)}"
     return f"""\
 # In Colab: install this book's package. Elsewhere: do nothing.
 import sys
@@ -171,7 +177,7 @@ def run(root=ROOT, check=False):
             told.append(told_now)
             writes.append((package / module.name, module.text))
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
-    wanted = install_cell(config)
+    wanted = install_cell(config, root)
     for path in (chapter.path for chapter in chapters(root)):
         notebook = read(path)
         for number, cell in enumerate(notebook.cells, 1):
@@ -179,7 +185,7 @@ def run(root=ROOT, check=False):
                 cell.source = wanted
                 told.append(
                     f"notebooks/{path.name} cell {number}: the install cell "
-                    "does not follow _config.yml; run `make sync`"
+                    "has another address or version; run `make sync`"
                 )
                 writes.append((path, nbformat.writes(notebook) + "\n"))
     if not check:

@@ -13,7 +13,7 @@ import pytest
 import specimen
 from axe_playwright_python.sync_playwright import Axe
 from chapter import ROOT, VIEW, chapters, has
-from pages import HTML, Host, build, chromium, server
+from pages import HTML, Host, chromium, jupyter_book, server
 from playwright.sync_api import sync_playwright
 
 OLD = Host.config["sphinx"]["config"]["redirects"]  # address -> page beside it
@@ -100,7 +100,7 @@ def browser():
 
 @pytest.fixture
 def visit(browser, address):
-    """Open a page; afterwards nothing outside was asked, no error was told."""
+    """Open a page, or none yet; afterwards nothing outside was asked, no error told."""
     told, contexts = [], []
 
     def ours(url):
@@ -126,7 +126,8 @@ def visit(browser, address):
                 and told.append(f"console: {m.text}")
             ),
         )
-        page.goto(urljoin(base or address, page_name))
+        if page_name:
+            page.goto(urljoin(base or address, page_name))
         return page
 
     yield visit
@@ -142,9 +143,14 @@ def axe(page):
         .filter(one => Number.isFinite(one.effect.getComputedTiming().endTime))
         .forEach(one => one.finish())"""
     )
-    # Words of one class in a program look alike: one of each is judged.
+    # Words of one class in a program look alike, and so do the insides of formulas
+    # and of pictures, which have names of their own: one of each is judged.
     page.evaluate(
         """() => {
+        for (const kind of ['.katex-html', 'svg[role=img]']) {
+          const [, ...alike] = document.querySelectorAll(kind);
+          alike.forEach(one => one.replaceChildren());
+        }
         const seen = new Set();
         for (const word of document.querySelectorAll('.highlight pre span')) {
           if (seen.has(word.className)) word.replaceWith(...word.childNodes);
@@ -166,7 +172,7 @@ def axe(page):
 def specimen_folder(tmp_path_factory):
     """The specimen chapter as the book's own build shows it: the site's folder.
 
-    With the book's own configuration, styles and scripts; the e-book beside it.
+    With the book's own configuration, styles and scripts.
     """
     root = tmp_path_factory.mktemp("specimen")
     (root / "notebooks").mkdir()
@@ -186,7 +192,9 @@ def specimen_folder(tmp_path_factory):
     for name in (*shared, "_static", "_epub", "_ext"):
         (root / "book" / name).symlink_to(ROOT / "book" / name)
     (root / "_config.yml").symlink_to(ROOT / "_config.yml")
-    build(root)
+    made = jupyter_book(root)
+    said, _ = made.communicate()
+    assert made.returncode == 0, said
     return root / "_build/html"
 
 

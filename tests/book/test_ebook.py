@@ -51,6 +51,16 @@ def test_pages_are_well_formed_and_quiet(book):
         assert "var(--" not in book.read(name).decode(), name
 
 
+@pytest.mark.parametrize("chapter", chapters(), ids=str)
+def test_the_e_book_has_neither_folds_nor_covers(book, chapter):
+    text = book.read(f"{chapter.page}.xhtml").decode()
+    assert not re.search(r"<(form|input|button)|class=\"(answer|deeper|predict)", text)
+    deeper = [c for c in chapter.cells if re.search("^## Deeper: ", c.source, re.M)]
+    assert len(re.findall("<h2>[^\n]*?Deeper: ", text)) == len(deeper) > 0
+    assert text.count(" minutes to read") == 1
+    assert "<summary>Show the imports</summary>" in text and "Hide the" not in text
+
+
 def test_every_chapter_is_there_in_order_with_its_figures(book):
     links = [e.get("href") for e in page(book, "nav.xhtml").iter(f"{XHTML}a")]
     wanted = [f"{chapter.page}.xhtml" for chapter in chapters()]

@@ -56,7 +56,7 @@ def made(tmp_path_factory):
 def book(tmp_path, made):
     """A book of one package, to be installed from an index on the disk."""
     fast = tmp_path / "venv"
-    fast.write_text(f'#!/bin/sh\nexec cp -R "{made}/." "$3"\n', encoding="utf-8")
+    fast.write_text(f'#!/bin/sh\nexec cp -Rp "{made}/." "$3"\n', encoding="utf-8")
     fast.chmod(0o755)
     book = tmp_path / "book"
     (book / "tools").mkdir(parents=True)

@@ -1,7 +1,6 @@
 """Two lanes and the guesses, done as a reader does them, on the specimen."""
 
 import re
-import zipfile
 from urllib.parse import urljoin
 
 import pytest
@@ -375,16 +374,6 @@ def test_on_paper_nothing_is_covered_or_folded(read):
     assert page.locator("article input:visible").count() == 0
     pages = page.pdf()
     assert pages.startswith(b"%PDF")
-
-
-def test_the_e_book_has_neither_folds_nor_covers(specimen_folder):
-    with zipfile.ZipFile(specimen_folder / "embedding-layer.epub") as book:
-        text = book.read("notebooks/01_days.xhtml").decode()
-    for piece in (COVERED, "French week", "Deeper: other weeks", "2 minutes to read"):
-        assert text.count(piece) == 1, piece
-    assert not re.search(r"<(form|input|button)|class=\"(answer|deeper|predict)", text)
-    assert "<h2>Deeper: other weeks</h2>" in text
-    assert "<summary>Show the imports</summary>" in text and "Hide the" not in text
 
 
 def test_folded_code_says_what_it_is_and_stands_below_its_picture(read):

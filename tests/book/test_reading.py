@@ -1,10 +1,14 @@
 """What a reader does on the site, done in a real browser."""
 
+import functools
+import posixpath
+import re
 from urllib.parse import urljoin
 
 import pytest
 from browsing import CHAPTERS, SLIDERS, by_http, uncover, wake
-from pages import Host
+from bs4 import BeautifulSoup
+from pages import HTML, Host
 
 
 @by_http(SLIDERS, SLIDERS[0], SLIDERS[-1])
@@ -105,13 +109,13 @@ def test_pictures_are_legible_on_a_phone(visit, page_name):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-@pytest.mark.parametrize("page_name", SLIDERS)
-def test_without_javascript_the_widget_is_its_first_picture(
-    browser, address, page_name
-):
+def test_without_javascript_the_widget_is_its_first_picture(browser, address):
+    for name in SLIDERS:
+        text = (HTML / name).read_text(encoding="utf-8")
+        assert re.search('class="widget-still">[^<]*<svg', text), name
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(urljoin(address, page_name))
+    page.goto(urljoin(address, SLIDERS[0]))
     assert page.locator(".widget-still svg").is_visible()
     context.close()
 
@@ -179,19 +183,22 @@ def test_a_wrong_address_leads_back(browser, address, wrong):
     page.close()
 
 
-def test_previous_and_next_are_named(visit):
+def test_previous_and_next_are_named():
     """Back from the first chapter, then on, page by page, to behind the last."""
-    page = visit(CHAPTERS[0])
-    walked = []
+
+    @functools.cache
+    def soup(name):
+        return BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser")
+
+    at, walked = CHAPTERS[0], []
     for side in ("left-prev", *["right-next"] * (len(CHAPTERS) + 1)):
-        link = page.locator(f".prev-next-footer a.{side}")
-        name = link.locator(".prev-next-title").inner_text()
-        with page.expect_navigation():
-            link.click()
-        heading = page.locator("article h1").inner_text()
-        assert heading.removesuffix("#").strip() in name
-        walked.append(page.url)
-    assert all(map(str.endswith, walked[1:], CHAPTERS))
+        (link,) = soup(at).select(f".prev-next-footer a.{side}")
+        at = posixpath.normpath(posixpath.join(posixpath.dirname(at), link["href"]))
+        heading = soup(at).select_one("article h1")
+        heading.select_one(".headerlink").extract()
+        assert link.select_one(".prev-next-title").text.strip() == heading.text.strip()
+        walked.append(at)
+    assert walked[1:-1] == CHAPTERS
 
 
 def test_paper_is_white_and_its_ink_dark_whichever_theme_is_chosen(visit):
@@ -225,7 +232,7 @@ def test_the_logo_stands_in_a_landmark_and_a_page_has_one_title(visit):
         assert home.get_by_role("link").count() == 1
 
 
-@pytest.mark.parametrize("page_name", CHAPTERS)
+@pytest.mark.parametrize("page_name", CHAPTERS[::4])
 def test_paper_gets_the_text_alone(visit, page_name):
     page = visit(page_name, scheme="dark")
     page.emulate_media(media="print")

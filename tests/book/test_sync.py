@@ -17,6 +17,7 @@ def book(tmp_path):
     (tmp_path / sync.PACKAGE).mkdir(parents=True)
     for name in ("_config.yml", "requirements.txt"):
         shutil.copy(ROOT / name, tmp_path)
+    shutil.copy(ROOT / sync.PACKAGE / "__init__.py", tmp_path / sync.PACKAGE)
     (tmp_path / "_toc.yml").write_text(
         "format: jb-book\nroot: index\nparts:\n"
         "  - chapters:\n      - file: notebooks/01_a\n",
