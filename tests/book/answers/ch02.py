@@ -248,6 +248,26 @@ def without_no_grad(table, std):
     table.weight.normal_(std=std)
 
 
+def without_row_0(ids, upstream, vocab_size):
+    gradient = by_index_add(ids, upstream, vocab_size)
+    gradient[0] = 0
+    return gradient
+
+
+def keeps_the_padding_row(table, std):
+    with torch.no_grad():
+        old = table.weight.clone()
+        table.weight.normal_(std=std)
+        if table.padding_idx is not None:
+            table.weight[table.padding_idx] = old[table.padding_idx]
+
+
+def reset_and_scaled(table, std):
+    table.reset_parameters()
+    with torch.no_grad():
+        table.weight.mul_(std)
+
+
 WRONG = {
     "2.1": [
         (by_fancy_index, "only one of them counts"),
@@ -258,6 +278,7 @@ WRONG = {
         (turned, "Rows and columns are exchanged"),
         (sparse, "sparse tensor"),
         (in_float32, "must be float64"),
+        (without_row_0, "Row 0 should be"),
         (without_reshape, "raised"),
         (looked_up, "should be (6, 2)"),
         (shifted, "their rows must be zero"),
@@ -303,6 +324,8 @@ WRONG = {
         (uniform, "not normal"),
         (scaled, "Draw new ones"),
         (without_no_grad, "torch.no_grad"),
+        (keeps_the_padding_row, "was not zero"),
+        (reset_and_scaled, "a spread of its own"),
     ],
 }
 
