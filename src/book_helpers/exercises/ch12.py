@@ -65,7 +65,8 @@ def primes(base, count):
 
 @exercise("12.2")
 def check_12_2(total_rows):
-    for base, heads, divisor in ((1000, 3, 128), (20_000, 16, 128), (11, 2, 1)):
+    plans = (1000, 3, 128), (20_000, 16, 128), (11, 2, 1), (20_000_000, 16, 128)
+    for base, heads, divisor in plans:
         found = primes(base, heads + 1)
         total = sum(found[:heads])
         right = -(-total // divisor) * divisor
