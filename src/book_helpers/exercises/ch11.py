@@ -115,7 +115,7 @@ def check_11_3(answer):
     )
     expect(
         "e" in letters,
-        "(e) Each logit is computed whole, by one process.",
+        "(e) Each row is copied by one process, and nothing is added.",
     )
     expect(
         "f" not in letters,

@@ -60,7 +60,7 @@ WRONG = {
         ({"a", "c", "e"}, "(b) For finite"),
         ({"a", "b", "e"}, "(c) Nothing"),
         ({"a", "b", "c", "d", "e"}, "(d) Here both"),
-        ({"a", "b", "c"}, "(e) Each logit"),
+        ({"a", "b", "c"}, "(e) Each row"),
         ({"a", "b", "c", "e", "f"}, "(f) A token"),
     ],
 }
