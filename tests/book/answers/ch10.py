@@ -156,6 +156,17 @@ def row_three(head, streams, targets, v):
     return pull_on(head, streams, targets, 3)
 
 
+def zero_for_itself(table, i, k):
+    rows = F.normalize(table - table.mean(dim=0))
+    cosine = rows @ rows[i]
+    cosine[i] = 0
+    return cosine.topk(k).indices
+
+
+def in_float32(head, streams, targets, v):
+    return pull_on(head, streams, targets, v).float()
+
+
 WRONG = {
     "10.1": [
         ("bcef", "set of letters"),
@@ -173,6 +184,7 @@ WRONG = {
         (lambda table, i, k: None, "Return a tensor"),
         (lambda table, i, k: 3, "of 0 axes"),
         (unit_first, "before the mean"),
+        (zero_for_itself, "0 is no last"),
         (lambda table, i, k: neighbours(table, i, k + 1), "there are 6"),
         (in_place, "The table has changed"),
         (with_itself, "among its neighbours"),
@@ -206,5 +218,5 @@ WRONG = {
 RIGHT = {
     "10.1": [{"b", "c", "e", "f"}, frozenset("bcef"), {"(b)", "C", "e)", " f"}],
     "10.2": [neighbours, by_sorting, by_function, in_numpy],
-    "10.3": [pull_on, by_whole_matrix, by_loop],
+    "10.3": [pull_on, by_whole_matrix, by_loop, in_float32],
 }
