@@ -2,9 +2,7 @@
 
 import functools
 import json
-import os
 import re
-import subprocess
 from html.parser import HTMLParser
 from itertools import pairwise
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
@@ -184,40 +182,6 @@ def test_the_launch_link_names_this_file_and_branch(chapter):
     links = parsed(HTML / f"{chapter.page}.html").links
     assert wanted in links
     assert f"../_sources/{chapter.page}.ipynb" in links, "no download link"
-
-
-def test_the_publishing_workflow_fills_in_every_address():
-    """Its one sed line, run on our configuration."""
-    steps = yaml.safe_load(
-        (ROOT / ".github/workflows/book.yml").read_text(encoding="utf-8")
-    )
-    (line,) = [
-        row
-        for step in steps["jobs"]["publish"]["steps"]
-        for row in step.get("run", "").splitlines()
-        if row.startswith("sed")
-    ]
-    forge = {
-        "GITHUB_SERVER_URL": "https://forge.example",
-        "GITHUB_REF_NAME": "next",
-        "GITHUB_REPOSITORY": "somebody/fork",
-        "BASE_URL": "https://somebody.example/fork",
-    }
-    done = subprocess.run(
-        ["bash", "-c", line.replace("-i ", "").replace("_config.yml", "")],
-        input=(ROOT / "_config.yml").read_text(encoding="utf-8"),
-        capture_output=True,
-        text=True,
-        env=forge | {"PATH": os.environ["PATH"]},
-        check=True,
-    )
-    config = yaml.safe_load(done.stdout)
-    assert config["repository"] == {
-        "url": "https://forge.example/somebody/fork",
-        "branch": "next",
-    }
-    assert config["html"]["baseurl"] == "https://somebody.example/fork/"
-    assert "your_account" not in done.stdout
 
 
 def test_the_claims_page_lists_every_claim_and_what_it_printed():

@@ -18,6 +18,8 @@ import pytest
 import vendor
 from chapter import ROOT, BookError, read
 
+import embedding_layer
+
 
 def run(*command, cwd=ROOT, **more):
     return subprocess.run(
@@ -46,6 +48,7 @@ def copy(tmp_path):
         "constraints.txt",
         "pyproject.toml",
         "Makefile",
+        "CITATION.cff",
     ):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
@@ -235,3 +238,48 @@ def test_the_set_up_page_has_the_commands_behind_make():
     said = run(*dry, "book", "test", MAKEFLAGS="").stdout
     commands = [c for c in said.splitlines() if not c.startswith(("if", "touch"))]
     assert shown.splitlines() == list(dict.fromkeys(commands))
+
+
+def release(copy, *words):
+    return run(sys.executable, "tools/release.py", *words, cwd=copy)
+
+
+def test_a_release_writes_its_version_everywhere(copy):
+    done = release(copy, "version", "9.8.7")
+    assert done.returncode == 0 and "git tag v9.8.7" in done.stdout, done.stderr
+    for file, text in (
+        ("src/embedding_layer/__init__.py", '__version__ = "9.8.7"'),
+        ("CITATION.cff", "version: 9.8.7"),
+        ("notebooks/07_device_placement.ipynb", "embedding-layer@v9.8.7"),
+    ):
+        assert text in (copy / file).read_text(encoding="utf-8"), file
+    assert release(copy, "version", "next").returncode == 1
+
+
+def test_a_fork_is_told_to_set_its_address_before_it_is_published(copy):
+    """Then its notebooks install from it, once the version is there as a tag."""
+    fork = "https://github.com/Somebody/a-fork"
+    one_line(release(copy, "check", fork), f"call `make address URL={fork}`")
+    assert release(copy, "address", fork).returncode == 0
+    config = (copy / "_config.yml").read_text(encoding="utf-8")
+    assert (
+        "your_account" not in config and "https://somebody.github.io/a-fork/" in config
+    )
+    notebook = (copy / "notebooks/07_device_placement.ipynb").read_text(
+        encoding="utf-8"
+    )
+    assert f"git+{fork}@v" in notebook
+
+    def git(*words):
+        subprocess.run(["git", *words], cwd=copy, check=True, capture_output=True)
+
+    git("init", "-q")
+    git("init", "-q", "--bare", "there.git")
+    git("remote", "add", "origin", "there.git")
+    one_line(release(copy, "check", fork), "there is no such tag: call `git tag v")
+    git("add", "CITATION.cff")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "one")
+    tag = f"v{embedding_layer.__version__}"
+    git("tag", tag)
+    git("push", "-q", "origin", tag)
+    assert release(copy, "check", fork).returncode == 0
