@@ -79,6 +79,8 @@ def plain(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
+    # A pair, which YAML has not.
+    app.config.epub_cover = ("_static/cover.png", "epub-cover.html")
     app.add_builder(Ebook, override=True)
     app.connect("builder-inited", undress)
     app.connect("html-page-context", plain, priority=950)

@@ -25,6 +25,24 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!views.length) return;
   const base = new URL("vendor/widgets/embed.js", document.querySelector('script[src*="book.js"]').src);
 
+  // A caption that has stood still for half a second is announced.
+  let waiting = 0;
+  const tell = (box) => {
+    let status = box.querySelector("[role=status]");
+    if (!status) {
+      status = document.createElement("p");
+      status.setAttribute("role", "status");
+      status.className = "visually-hidden";
+      box.append(status);
+    }
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      const captions = [...box.querySelectorAll(".widget-html-content p")];
+      const shown = captions.find((caption) => caption.checkVisibility());
+      status.textContent = shown ? shown.textContent.trim() : "";
+    }, 500);
+  };
+
   const name = (root) => {
     root.querySelectorAll(".widget-slider, .jupyter-widgets.widget-inline-hbox").forEach((row) => {
       const label = row.querySelector(".widget-label");
@@ -34,7 +52,8 @@ document.addEventListener("DOMContentLoaded", () => {
       handle.setAttribute("aria-label", label ? label.textContent.trim() : "slider");
       const say = () => handle.setAttribute("aria-valuetext", readout ? readout.textContent.trim() : "");
       say();
-      if (readout) new MutationObserver(say).observe(readout, { childList: true, characterData: true, subtree: true });
+      const changed = () => { say(); tell(row.closest(".widget-subarea")); };
+      if (readout) new MutationObserver(changed).observe(readout, { childList: true, characterData: true, subtree: true });
     });
     // These buttons have an icon and no word; play turns into pause.
     const words = { "fa-play": "Play", "fa-pause": "Pause", "fa-stop": "Stop", "fa-retweet": "Repeat" };

@@ -34,6 +34,19 @@ def test_the_file_says_what_it_is(book):
     assert book.read(first) == b"application/epub+zip"
 
 
+def test_it_has_a_cover_with_the_title_as_its_text(book):
+    package = page(book, "content.opf")
+    (guide,) = [e for e in package.iter(f"{OPF}reference") if e.get("type") == "cover"]
+    (image,) = [
+        e for e in package.iter(f"{OPF}item") if e.get("href", "").endswith("cover.png")
+    ]
+    metas = {e.get("name"): e.get("content") for e in package.iter(f"{OPF}meta")}
+    assert metas["cover"] == image.get("id")
+    assert book.read(image.get("href")).startswith(b"\x89PNG")
+    shown = book.read(guide.get("href")).decode()
+    assert "cover.png" in shown and "The Embedding Layer" in shown
+
+
 def test_pages_are_well_formed_and_quiet(book):
     """XML, no script, nothing from outside, no id twice."""
     for name in pages(book):

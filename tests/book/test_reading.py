@@ -9,6 +9,7 @@ import pytest
 from browsing import CHAPTERS, SLIDERS, by_http, uncover, wake
 from bs4 import BeautifulSoup
 from pages import HTML, Host
+from playwright.sync_api import expect
 
 
 @by_http(SLIDERS, SLIDERS[0], SLIDERS[-1])
@@ -82,6 +83,14 @@ def test_the_buttons_of_a_slider_have_names(visit, page_name):
     play.get_by_role("button", name="Pause").click()
     repeat = play.get_by_role("button", name="Repeat")
     assert repeat.get_attribute("aria-pressed") == "false"
+    # What has changed is said, politely, once it stands still.
+    area = page.locator(".widget-subarea")
+    area.get_by_role("slider").press("Home")
+    said = area.get_by_role("status")
+    caption = area.locator(".widget-html-content p:visible")
+    expect(said).to_have_text(caption.inner_text())
+    area.get_by_role("slider").press("ArrowRight")
+    expect(said).to_have_text(caption.inner_text())
     repeat.click()
     play.get_by_role("button", name="Repeat", pressed=True).wait_for()
 
